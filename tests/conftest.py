@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 # Before NumPy is imported, here and in the workers: each core has a worker, whose small matrices gain nothing from
-# further threads, which only wait for each other (the optimizer of wrapping/shortest.py took five times as long).
+# further threads, which only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Kernels of most tests run a few times, and a third of the time of the tests went into compiling them. Level 0 takes

@@ -1,18 +1,20 @@
 """Paths around surfaces: the shortest there are, with Jacobians that belong to them, everywhere and in any order."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
-from shortest import Cylinder, Ellipsoid, Sphere, Torus, shortest
 from volume import draws
 
+from benchmarks.wrapping import certificate
 from myoquat.joints import (
     ArticulatedSystem,
     ModelError,
     constrained_to_spatial,
     quaternion_exp,
+    quaternion_from_matrix,
     quaternion_multiply,
     rotation_matrix,
 )
@@ -32,106 +34,52 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.display import stick_figures
-from myoquat.muscle.segments.stops import contacts
 from tests.bodies import on_slide
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")
 
 
-# ---- against SciPy's shortest paths ------------------------------------------------------------------------
+# ---- against the shortest of all locally shortest paths ----------------------------------------------------
 
 
-def reference(model, muscle, pieces, q, frames):
-    """The length by SciPy, over the surfaces that the path is said to touch; the path may run into no other one."""
-    points = [p for p in muscle.path.points if np.all(p.active(model.system, q))]
-    world = [_world(frames[p.body], np.array(p.position)) for p in points]
-    total = 0.0
-    numbers = [muscle.path.points.index(p) for p in points]
-    for A, B, number in zip(world, world[1:], numbers[1:], strict=False):
-        piece = pieces[number - 1]
-        pairs = [(w, c) for w, c in zip(piece.wraps, piece.contacts, strict=True) if c.on]
-        touched = [w for w, _ in pairs]
-        ends = [[_world(frames[w.body], x) for x in (c.P, c.Q)] for w, c in pairs]
-        _check_clear(A, B, piece, frames)
-        surfaces = [_surface(w, frames) for w in touched]
-        sides = [_side(s, w, A, B) for s, w in zip(surfaces, touched, strict=True)]
-        if len(piece.wraps) > 1:  # of a cylinder the shorter side depends on the other surfaces: see test_certificate
-            sides = [_own_side(*x) for x in zip(surfaces, touched, ends, sides, strict=True)]
-        total += shortest(A, B, surfaces, sides, ends) if touched else np.linalg.norm(B - A)
+def reference(model, q):
+    """(n,) the lengths of one path by shooting, from each active point to the next past the surfaces between them."""
+    path, frames, total = model.muscles[0].path, model.system.poses(q), np.zeros(len(q))
+    active = np.array([np.broadcast_to(p.active(model.system, q), len(q)) for p in path.points])
+    for pattern in np.unique(active, axis=1).T:
+        rows = np.flatnonzero((pattern == active.T).all(axis=1))
+        for first, last in pairwise(np.flatnonzero(pattern)):
+            wraps = [w for w in path.wraps if w.points is None or w.points[0] <= first < last <= w.points[1]]
+            ends = [_world(frames[p.body], np.array(p.position)) for p in (path.points[first], path.points[last])]
+            total[rows] += _shot(wraps, *(np.broadcast_to(x, (len(q), 3))[rows] for x in ends), frames, rows)
     return total
+
+
+def _shot(wraps, A, B, frames, rows):
+    """(n,) `certificate.shot`, to which a torus comes last and beside another surface, here a tiny one far away."""
+    if isinstance(wraps[0], WrapTorus):
+        A, B, wraps = B, A, [*(wraps[:0:-1] or [replace(SPHERE, position=(9.0, 9.0, 9.0))]), wraps[0]]
+    types, columns = [], [A, B]
+    for wrap in wraps:
+        R, c = _pose(wrap, frames)
+        ahead = wrap.ahead if isinstance(wrap, WrapCylinder) else None
+        if ahead is not None:  # in the reference it is x
+            R = R @ np.column_stack([ahead, np.cross((0.0, 0.0, 1.0), ahead), (0.0, 0.0, 1.0)])
+        types.append(wrap.kind if ahead is None else "sided cylinder")
+        for x in (c, quaternion_from_matrix(R), np.array(wrap.numbers())):
+            columns.append(x[rows] if x.ndim > 1 else np.tile(x, (len(rows), 1)))
+    return certificate.shot(tuple(types), np.concatenate(columns, axis=1))
 
 
 def _world(pose, x):
     return pose[1] + pose[0] @ x
 
 
-def _surface(wrap, frames):
+def _pose(wrap, frames):
+    """Axes and centre of a surface in the world."""
     R, p = frames[wrap.body]
-    R, c = R @ rotation_matrix(np.array(wrap.orientation)), p + R @ np.array(wrap.position)
-    if isinstance(wrap, WrapSphere):
-        return Sphere(R, c, wrap.radius)
-    if isinstance(wrap, WrapTorus):
-        return Torus(R, c, wrap.ring_radius, wrap.tube_radius)
-    return Cylinder(R, c, wrap.radius) if isinstance(wrap, WrapCylinder) else Ellipsoid(R, c, np.array(wrap.radii))
-
-
-def _side(surface, wrap, A, B):
-    """The side as the surface's documentation says it: the quadrant, or where the straight line passes."""
-    a, b = ((x - surface.c) @ surface.R for x in (A, B))
-    scale = (
-        np.array([1.0, 1.0, 0.0])
-        if isinstance(wrap, WrapCylinder)
-        else 1 / np.array(getattr(wrap, "radii", (1.0,) * 3))
-    )
-    if isinstance(wrap, WrapTorus):  # the azimuth at which the line passes the plane of the ring
-        return a + abs(a[2]) / (abs(a[2]) + abs(b[2])) * (b - a)
-    if wrap.quadrant != "all" and isinstance(wrap, WrapCylinder):
-        return wrap.ahead
-    d = b - a
-    foot = a - d * ((a * scale) @ (d * scale)) / ((d * scale) @ (d * scale))
-    return foot
-
-
-def _own_side(surface, wrap, ends, side):
-    """The side on which the path is said to pass a cylinder without a quadrant, or else the given one."""
-    if not isinstance(wrap, WrapCylinder) or wrap.quadrant != "all":
-        return side
-    return ((ends[0] + ends[1]) / 2 - surface.c) @ surface.R
-
-
-def _check_clear(A, B, piece, frames):
-    """No straight stretch runs into a surface that is not touched."""
-    stops = [A]
-    for w, c in zip(piece.wraps, piece.contacts, strict=True):
-        if c.on:
-            stops += [_world(frames[w.body], c.P), _world(frames[w.body], c.Q)]
-    stops.append(B)
-    for number, (w, c) in enumerate(zip(piece.wraps, piece.contacts, strict=True)):
-        if c.on or c.inside:
-            continue
-        s = _surface(w, frames)
-        if isinstance(w, WrapTorus):
-            _check_clear_of_torus(s, stops, sum(bool(other.on) for other in piece.contacts[:number]))
-            continue
-        sizes = np.array(getattr(w, "radii", (getattr(w, "radius", 1.0),) * 3))
-        if isinstance(w, WrapCylinder):
-            sizes = np.array([w.radius, w.radius, np.inf])
-        t = np.linspace(0, 1, 201)[:, None]
-        for a, b in zip(stops[::2], stops[1::2], strict=True):
-            x = ((1 - t) * a + t * b - s.c) @ s.R / sizes
-            assert np.linalg.norm(x, axis=1).min() > 1 - 1e-3
-
-
-def _check_clear_of_torus(s, stops, turn):
-    """Clear of the tube everywhere, and through the hole where the documentation promises it: on the stretch between
-    the neighbours of the torus."""
-    t = np.linspace(0, 1, 401)[:, None]
-    for stretch, (a, b) in enumerate(zip(stops[::2], stops[1::2], strict=True)):
-        x = ((1 - t) * a + t * b - s.c) @ s.R
-        assert np.hypot(np.hypot(x[:, 0], x[:, 1]) - s.ring, x[:, 2]).min() > s.tube * (1 - 1e-3)
-        below = np.flatnonzero(np.diff(np.sign(x[:, 2])))
-        assert stretch != turn or (np.hypot(x[below, 0], x[below, 1]) < s.ring).all()
+    return R @ rotation_matrix(np.array(wrap.orientation)), p + R @ np.array(wrap.position)
 
 
 @pytest.fixture(scope="module")
@@ -152,33 +100,15 @@ def test_lengths_are_the_shortest(name, seen):
     rows = [np.flatnonzero(usual & (flags == 1))[: count - straight], np.flatnonzero(usual & (flags == 0))[:straight]]
     q, lengths = q[np.concatenate(rows)], lengths[np.concatenate(rows)]
     assert len(q) == count
-    pieces, frames = contacts(m.system, m.paths, q)[0], m.system.poses(q)
-    for k, x in enumerate(q):
-        there = {
-            name: tuple(np.broadcast_to(v, (len(q), *v.shape[-d:]))[k] for v, d in zip(pose, (2, 1), strict=True))
-            for name, pose in frames.items()
-        }
-        wanted = reference(m, m.muscles[0], [_at(piece, k, len(q)) for piece in pieces], x, there)
-        assert abs(lengths[k] - wanted) < 1e-8
-
-
-def _at(piece, k, n):
-    """A piece of a path at pose k of n."""
-    found = []
-    for c in piece.contacts:
-        P, Q = (np.broadcast_to(v, (n, 3))[k] for v in (c.P, c.Q))
-        on, inside = (np.broadcast_to(v, n)[k] for v in (c.on, c.inside))
-        found.append(replace(c, on=on, inside=inside, P=P, Q=Q))
-    return replace(piece, contacts=tuple(found))
+    np.testing.assert_allclose(lengths, reference(m, q), rtol=0, atol=1e-8)
 
 
 def _held(m, q):
     """(n,) whether the straight line passes the centre straight behind, on the side that the quadrant forbids."""
     (wrap,) = m.muscles[0].path.wraps
     frames = m.system.poses(q)
-    s = _surface(wrap, frames)
-    ends = (_world(frames[p.body], np.array(p.position)) for p in m.muscles[0].path.points)
-    a, b = (((x - s.c)[..., None, :] @ s.R)[..., 0, :] for x in ends)
+    R, c = _pose(wrap, frames)
+    a, b = ((_world(frames[p.body], np.array(p.position)) - c) @ R for p in m.muscles[0].path.points)
     behind = False
     if wrap.kind == "cylinder":  # the cross-section decides, and a path between ends behind runs past the front
         a, b = a * (1, 1, 0), b * (1, 1, 0)
