@@ -77,7 +77,7 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle import force_wrenches, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateSpring, HuntCrossley
 from myoquat.muscle.forces.coordinates import CoordinateLimit
-from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
+from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, PathSpring
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.path_affine import PathActuator
@@ -122,7 +122,9 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
         note(f"{setup.name}: forces of constraints are left out")
     if any(body.stiffness or body.damping for body in model.system.bodies):
         note(f"{setup.name}: springs and dampers of whole joints are left out: they have no names here")
-    found = _of_muscles(moving, "forces")
+    path_springs = {m.name for m in model.muscles if isinstance(m.law, PathSpring)}
+    tensions = _of_muscles(moving, "forces")
+    found = {f"{name}_tension" if name in path_springs else name: tensions[name] for name in tensions}
     found |= {actuator.name: given for actuator, _, given in moving.scalar_actuators()}
     springs = [force for force in model.forces if isinstance(force, CoordinateSpring)]
     acting: list[CoordinateSpring | CoordinateLimit] = [*springs, *model.limits]

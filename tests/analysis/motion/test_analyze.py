@@ -19,7 +19,7 @@ from myoquat.joints import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Muscle, PathPoint, PrescribedInput, equilibrium_states
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.laws import Ligament, Millard2012
+from myoquat.muscle.laws import Ligament, Millard2012, PathSpring
 from myoquat.muscle.states import state_names
 from tests.bodies import on_hinge
 
@@ -238,8 +238,9 @@ def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     """Every table that is written, column by column; of static optimization no greater effort. Controllers of the model
     and of the setup add up."""
     own = CoordinateActuator("own", leg.system.coordinate_names[0])
-    cord = Muscle("cord", leg.muscles[0].path, law=Ligament(100.0, 0.2))
-    muscles = (*leg.muscles, cord) if source == "states" else leg.muscles
+    path = leg.muscles[0].path
+    elastic = Muscle("cord", path, law=Ligament(100.0, 0.2)), Muscle("band", path, law=PathSpring(500.0, 0.2, 0.01))
+    muscles = (*leg.muscles, *elastic) if source == "states" else leg.muscles
     inputs = (PrescribedInput("own", Linear(9.0)),)
     folder = written(replace(leg, muscles=muscles, actuators=(own,), inputs=inputs), tmp_path)
     (folder / "controls.xml").write_text(SET.replace("motor", "own"))
