@@ -145,8 +145,8 @@ def run_forward(setup: ForwardSetup, outputs: Outputs) -> None:
     )  # fmt: skip
     rows = int(np.isfinite(motion.q).all(axis=-1).sum())
     outputs.tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
-    moving = _moving(setup, model, motion, rows)
-    _note_files(setup, moving, motion, outputs)
+    moving = _moving(setup, model, driven, motion, rows)
+    _note_files(setup, model, moving, motion, outputs)
     analyse(moving, outputs)
 
 
@@ -263,19 +263,25 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
     )  # fmt: skip
 
 
-def _moving(setup: ForwardSetup, model: Model, motion: Trajectory, rows: int) -> Moving:
-    """The data of the analyses: the motion of the model, its muscles' states and its controls."""
+def _moving(setup: ForwardSetup, model: Model, driven: Model, motion: Trajectory, rows: int) -> Moving:
+    """The data of the analyses: the motion of the model, its muscles' states and its controls. Those of the actuators
+    that corrections add are what they and their springs do together."""
     acting = motion.controls if motion.actuation is None else motion.actuation
     activation, fibers = (None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states))
     own, count = Motion(model.system, motion.time[:rows], motion.q[:rows], motion.u[:rows]), len(model.control_names)
-    controls = np.zeros((rows, count)) if acting is None else acting[:rows, :count]
+    controls = np.zeros((rows, count)) if acting is None else acting[:rows].copy()
+    springs = {force.name: force for force in driven.forces if isinstance(force, CoordinateSpring)}
+    for column, name in enumerate(driven.control_names[count:], count):
+        k = model.system.coordinate_names.index(springs[name].coordinate)
+        controls[:, column] += springs[name].force(motion.q[:rows, k], motion.u[:rows, k])
     loads = loads_at(setup.loads, own.time)
-    return Moving(setup, replace(model, inputs=()), own, loads, controls, activation, fibers)
+    acting_model = replace(model, actuators=driven.actuators, inputs=())
+    return Moving(setup, acting_model, own, loads, controls, activation, fibers)
 
 
-def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs: Outputs) -> None:
-    """States in radians and in degrees, and controls."""
-    model, count = moving.model, len(moving.time)
+def _note_files(setup: ForwardSetup, model: Model, moving: Moving, motion: Trajectory, outputs: Outputs) -> None:
+    """States in radians and in degrees, and controls of the model."""
+    count = len(moving.time)
     inputs = motion.excitation if motion.excitation is not None else motion.activation
     controls = {} if inputs is None else labelled(model.muscle_names, inputs[:count])
     if motion.controls is not None:

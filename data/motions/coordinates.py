@@ -54,7 +54,7 @@ def muscle_columns(
     columns: dict[str, np.ndarray] = {}
     if activation is not None:
         values = model.check_activation(activation)
-        columns |= {f"{SET}{name}/activation": values[:, i] for i, name in enumerate(model.muscle_names)}
+        columns |= {f"{SET}{model.muscle_names[i]}/activation": values[:, i] for i in _activated(model)}
     if muscle_states is not None:
         values = real_array("muscle_states", muscle_states)
         columns |= {label: values[:, i] for i, label in enumerate(_labels(model))}
@@ -65,8 +65,9 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     """(activation (t, m), muscle_states (t, ns)) of a motion: rows with which `simulate` can start.
 
     Columns are '/forceset/<muscle>/activation' and '/forceset/<muscle>/<state>', '<muscle>/...' or '<muscle>....'.
-    Either is None if the motion has none of its columns; other columns are ignored. Raises ValueError if the motion has
-    some but not all of them, and for activations outside [0, 1].
+    Either is None if the motion has none of its columns; other columns are ignored. Springs and ligaments need none,
+    their activation is 0. Raises ValueError if the motion has some but not all of them, and for activations outside
+    [0, 1].
 
     >>> import myoquat as mq
     >>> from myoquat.data import motion_from_states, muscle_states_from_motion
@@ -78,9 +79,18 @@ def muscle_states_from_motion(model: Model, motion: "pd.DataFrame") -> tuple[Arr
     """
     check_types(model=(model, Model), motion=(motion, "pandas.DataFrame"))
     found = {_bare(str(label)): label for label in motion.columns}
-    activation = _gathered(motion, found, tuple(f"{name}.activation" for name in model.muscle_names))
-    states = _gathered(motion, found, state_names(model))
-    return None if activation is None else model.check_activation(activation), states
+    activated, states = _activated(model), _gathered(motion, found, state_names(model))
+    given = _gathered(motion, found, tuple(f"{model.muscle_names[i]}.activation" for i in activated))
+    if given is None and (activated or not model.muscles):
+        return None, states
+    activation = np.zeros((len(motion), len(model.muscles)))
+    activation[:, activated] = 0.0 if given is None else given
+    return model.check_activation(activation), states
+
+
+def _activated(model: Model) -> list[int]:
+    """The muscles with an activation: all but springs and ligaments."""
+    return [i for i, muscle in enumerate(model.muscles) if muscle.law is None or muscle.law.activated]
 
 
 def actuator_columns(model: Model, actuation: Array) -> dict[str, Array]:

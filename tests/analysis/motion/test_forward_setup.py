@@ -144,8 +144,11 @@ def test_the_limb_moves_as_in_opensim(folder, tmp_path_factory, in_opensim):
         assert_near(mine, theirs, 5e-4, 5e-6)
     mine, theirs = ours["All_forces.sto"], load_table(there / "found" / "limb_All_forces.sto")
     pushed = {f"shank_push_{part}{axis}" for part in "Fp" for axis in "xyz"}
-    assert set(mine) == {"front", "back", "twist", "stop", *(f"floor.{b}.{p}" for b in BODIES for p in PARTS), *pushed}
+    named = {"front", "back", "twist", "stop", "knee_corrector"}
+    assert set(mine) == {*named, *(f"floor.{b}.{p}" for b in BODIES for p in PARTS), *pushed}
     assert_near(mine, theirs, 5e-3, 1e-5)
+    dudt = "Kinematics_dudt.sto"
+    assert_near(ours[dudt], load_table(there / "found" / f"limb_{dudt}"), 0.02, 1e-4)  # with the correction's torque
     assert np.abs(mine["floor.shank.force.Y"]).max() > 1.0
     knee = ours["states.sto"]["/jointset/shank/knee/value"]
     assert np.abs(np.degrees(knee) - ours["states_degrees.mot"]["/jointset/shank/knee/value"]).max() < 1e-9
