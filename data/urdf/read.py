@@ -10,6 +10,7 @@ Extensions:
 The ranges and efforts in a file, and joints that mimic others, belong to a model, read further below.
 """
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,8 +23,7 @@ import numpy as np
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.labels import free_name
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
-from myoquat.data.urdf import xml
-from myoquat.data.xml import Element, located
+from myoquat.data.xml import Element, checked_numbers, complain, located, parse, with_plain_comments
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -62,6 +62,59 @@ __all__ = [
 ]
 
 
+# ---- Elements and attributes -----------------------------------------------------------------------------------------
+
+
+# The source of the extensions spells the attribute 'rotor inertia', which is no XML: joined before parsing.
+_SPACED = re.compile(r"(?<=[\s\"'])rotor[ \t]inertia(?=\s*=)")
+
+
+def parse_urdf(path: Path) -> Element:
+    """The root element of a URDF file; ModelError for one that is malformed or declares a document type."""
+    return parse(path, lambda text: with_plain_comments(_SPACED.sub("rotor_inertia", text)))
+
+
+def child(element: Element, tag: str) -> Element | None:
+    """The only child of a tag, None if there is none; ModelError if there are several."""
+    found = element.findall(tag)
+    if len(found) > 1:
+        complain(found[1], f"<{element.tag}> has more than one <{tag}>")
+    return found[0] if found else None
+
+
+def text_of(element: Element, attribute: str) -> str:
+    """An attribute that must be there and not be empty."""
+    value = element.get(attribute)
+    if value is None or not value.strip():
+        complain(element, f"<{element.tag}> needs the attribute {attribute!r}")
+    return str(value).strip()
+
+
+def numbers(
+    element: Element | None, attribute: str, count: int, default: tuple[float, ...] | None = None
+) -> tuple[float, ...]:
+    """`count` finite numbers of an attribute, or the default where it is missing."""
+    value = None if element is None else element.get(attribute)
+    if value is None:
+        if default is None:
+            complain(element, f"<{'' if element is None else element.tag}> needs the attribute {attribute!r}")
+        return default
+    return checked_numbers(element, attribute, value, count, count)
+
+
+def number(element: Element | None, attribute: str, default: float | None = None) -> float:
+    """One finite number of an attribute, or the default where it is missing."""
+    return numbers(element, attribute, 1, None if default is None else (default,))[0]
+
+
+def not_negative(element: Element | None, attribute: str) -> float:
+    """One finite number of an attribute, zero where it or the element is missing; ModelError below zero."""
+    value = 0.0 if element is None else number(element, attribute, 0.0)
+    if value < 0:
+        complain(element, f"{attribute} must not be negative, not {value:g}")
+    return value
+
+
 # ---- Links of a URDF: inertias and shapes -------------------------------------------------------------------------
 
 
@@ -81,37 +134,37 @@ class Inertial(NamedTuple):
 
 def pose(element: Element) -> Pose:
     """(position, unit quaternion) of the <origin> in an element; rpy turns about the fixed axes x, y, z in turn."""
-    origin = xml.child(element, "origin")
-    roll, pitch, yaw = xml.numbers(origin, "rpy", 3, ZERO)
+    origin = child(element, "origin")
+    roll, pitch, yaw = numbers(origin, "rpy", 3, ZERO)
     Q = quaternion_from_euler(np.array([yaw, pitch, roll]), "ZYX")
-    return xml.numbers(origin, "xyz", 3, ZERO), tuple(map(float, Q))
+    return numbers(origin, "xyz", 3, ZERO), tuple(map(float, Q))
 
 
 def read_inertial(link: Element) -> Inertial:
     """The <inertial> of a link; without one, a body without mass."""
-    element = xml.child(link, "inertial")
+    element = child(link, "inertial")
     if element is None:
         return Inertial(0.0, ZERO, (0.0,) * 6)
     center, Q = pose(element)
-    mass, inertia = xml.child(element, "mass"), xml.child(element, "inertia")
+    mass, inertia = child(element, "mass"), child(element, "inertia")
     if mass is None or inertia is None:
-        xml.complain(element, "<inertial> needs <mass> and <inertia>")
-    value = xml.number(mass, "value")
+        complain(element, "<inertial> needs <mass> and <inertia>")
+    value = number(mass, "value")
     if value < 0:
-        xml.complain(mass, f"mass must not be negative, not {value:g}")
-    moments = [xml.number(inertia, key, 0.0 if key in ("ixy", "ixz", "iyz") else None) for key in MOMENTS]
+        complain(mass, f"mass must not be negative, not {value:g}")
+    moments = [number(inertia, key, 0.0 if key in ("ixy", "ixz", "iyz") else None) for key in MOMENTS]
     turned = congruent(np.asarray(rotation_matrix(np.array(Q))), np.array(moments))
     return Inertial(value, center, tuple(map(float, turned)))
 
 
 def materials(robot: Element) -> dict[str, Any]:
     """Colours (or None) of the materials declared at the top."""
-    return {xml.text_of(element, "name"): _color(element) for element in robot.findall("material")}
+    return {text_of(element, "name"): _color(element) for element in robot.findall("material")}
 
 
 def _color(material: Element) -> Any:
-    color = xml.child(material, "color")
-    return None if color is None else xml.numbers(color, "rgba", 4)
+    color = child(material, "color")
+    return None if color is None else numbers(color, "rgba", 4)
 
 
 def read_shapes(link: Element, known: dict[str, Any]) -> tuple[Shape, ...]:
@@ -120,15 +173,15 @@ def read_shapes(link: Element, known: dict[str, Any]) -> tuple[Shape, ...]:
 
 
 def _shape(element: Element, known: dict[str, Any]) -> Shape:
-    geometry = xml.child(element, "geometry")
+    geometry = child(element, "geometry")
     if geometry is None:
-        xml.complain(element, f"<{element.tag}> needs <geometry>")
+        complain(element, f"<{element.tag}> needs <geometry>")
     found = [e for e in geometry if isinstance(e.tag, str)]
     if len(found) != 1:
-        xml.complain(geometry, f"<geometry> must hold one shape, not {len(found)}")
+        complain(geometry, f"<geometry> must hold one shape, not {len(found)}")
     shape, sizes, file = _geometry(found[0])
     position, orientation = pose(element)
-    material = xml.child(element, "material")
+    material = child(element, "material")
     name = "" if material is None else material.get("name", "")
     color = known.get(name) if material is None or _color(material) is None else _color(material)
     return Shape(
@@ -147,19 +200,19 @@ def _shape(element: Element, known: dict[str, Any]) -> Shape:
 def _geometry(element: Element) -> tuple[str, tuple[float, ...], str]:
     """Type, sizes and file of a shape."""
     if element.tag == "box":
-        return "box", _positive(element, xml.numbers(element, "size", 3)), ""
+        return "box", _positive(element, numbers(element, "size", 3)), ""
     if element.tag == "mesh":
-        return "mesh", xml.numbers(element, "scale", 3, (1.0, 1.0, 1.0)), xml.text_of(element, "filename")
+        return "mesh", numbers(element, "scale", 3, (1.0, 1.0, 1.0)), text_of(element, "filename")
     if element.tag not in SIZES:
-        xml.complain(element, f"unknown geometry <{element.tag}>; known: box, mesh, {', '.join(SIZES)}")
+        complain(element, f"unknown geometry <{element.tag}>; known: box, mesh, {', '.join(SIZES)}")
     older = "height" if "height" in element.attrib else "length"
-    sizes = tuple(xml.number(element, older if key == "length" else key) for key in SIZES[element.tag])
+    sizes = tuple(number(element, older if key == "length" else key) for key in SIZES[element.tag])
     return element.tag, _positive(element, sizes), ""
 
 
 def _positive(element: Element, sizes: tuple[float, ...]) -> tuple[float, ...]:
     if min(sizes) < 0:
-        xml.complain(element, f"the sizes of a <{element.tag}> must not be negative, not {sizes}")
+        complain(element, f"the sizes of a <{element.tag}> must not be negative, not {sizes}")
     return sizes
 
 
@@ -187,12 +240,12 @@ def read_coordinates(joints: Joints) -> tuple[Coordinate, ...]:
 
 
 def _range(joint: Element) -> tuple[float, float] | None:
-    limit = xml.child(joint, "limit")
+    limit = child(joint, "limit")
     if limit is None or joint.get("type") == "continuous" or limit.get("lower") is limit.get("upper") is None:
         return None
-    low, high = (xml.number(limit, key, 0.0) for key in ("lower", "upper"))
+    low, high = (number(limit, key, 0.0) for key in ("lower", "upper"))
     if low > high:
-        xml.complain(limit, f"lower is above upper: {low:g} > {high:g}")
+        complain(limit, f"lower is above upper: {low:g} > {high:g}")
     return None if low <= -UNLIMITED and high >= UNLIMITED else (low, high)
 
 
@@ -200,7 +253,7 @@ def read_actuators(joints: Joints) -> tuple[CoordinateActuator, ...]:
     """A drive for every joint with an effort: its control is the force or torque [N, N m], the effort its bound."""
     found = []
     for name, joint in joints.items():
-        effort = xml.not_negative(xml.child(joint, "limit"), "effort")
+        effort = not_negative(child(joint, "limit"), "effort")
         if 0 < effort < UNLIMITED:
             found.append(CoordinateActuator(name, name, lower=-effort, upper=effort))
     return tuple(found)
@@ -210,12 +263,12 @@ def read_couplers(joints: Joints) -> tuple[Coupler, ...]:
     """Of every joint that mimics another: its coordinate is multiplier times the other's, plus offset."""
     found = []
     for name, joint in joints.items():
-        mimic = xml.child(joint, "mimic")
+        mimic = child(joint, "mimic")
         if mimic is not None:
-            other = xml.text_of(mimic, "joint")
+            other = text_of(mimic, "joint")
             if other not in joints:
-                xml.complain(mimic, f"there is no hinge or slider {other!r} to mimic; known: {', '.join(joints)}")
-            line = Linear(xml.number(mimic, "multiplier", 1.0), xml.number(mimic, "offset", 0.0))
+                complain(mimic, f"there is no hinge or slider {other!r} to mimic; known: {', '.join(joints)}")
+            line = Linear(number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
             found.append(Coupler(f"{name}_mimics_{other}", name, other, line))
     return tuple(found)
 
@@ -224,8 +277,8 @@ def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
     """Note what is not read: friction and greatest speeds of joints, and the elements of other tools."""
     for joint in robot.findall("joint"):
         for tag, key in (("dynamics", "friction"), ("limit", "velocity")):
-            element = xml.child(joint, tag)
-            if 0 < xml.not_negative(element, key) < UNLIMITED:
+            element = child(joint, tag)
+            if 0 < not_negative(element, key) < UNLIMITED:
                 unsupported.count(element, key)
         for element in joint.findall("safety_controller"):
             unsupported.count(element, "of a joint")
@@ -256,10 +309,10 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
     errors.
     """
     path = Path(path)
-    robot, unsupported, implausible = xml.parse(path), UnsupportedElements(), ImplausibleValues()
+    robot, unsupported, implausible = parse_urdf(path), UnsupportedElements(), ImplausibleValues()
     system = _system(robot, path, implausible, **options)
     names = set(system.coordinate_names)
-    joints = {xml.text_of(j, "name"): j for j in robot.findall("joint") if j.get("name", "").strip() in names}
+    joints = {text_of(j, "name"): j for j in robot.findall("joint") if j.get("name", "").strip() in names}
     with located(path, robot):
         couplers = read_couplers(joints)
         tell_left_out(robot, unsupported)
@@ -315,13 +368,13 @@ def load_urdf(
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    robot = xml.parse(path)
+    robot = parse_urdf(path)
     implausible = ImplausibleValues()
     options: dict[str, Any] = {"joint_order": joint_order, "velocity_frame": velocity_frame, "gravity": gravity}
     system = _system(robot, path, implausible, base, **options)
     implausible.report(path, strict=False)
     for joint in robot.findall("joint"):
-        if xml.child(joint, "mimic") is not None:
+        if child(joint, "mimic") is not None:
             message = f"joint {joint.get('name')!r} mimics another, which a system cannot hold: `load_model` reads it"
             warnings.warn(message, stacklevel=2)
     return system
@@ -341,11 +394,11 @@ def _system(
 def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[list[Body], str]:
     """Bodies of all links, and the name of the ground."""
     if robot.tag != "robot":
-        xml.complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
+        complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
     links = _by_name(robot.findall("link"), "link")
     joints = _by_name(robot.findall("joint"), "joint")
     if not links:
-        xml.complain(robot, "there is no <link>")
+        complain(robot, "there is no <link>")
     carrying = _carrying(joints, links)
     root = _root(links, joints, carrying)
     ground = free_name(GROUND, links)
@@ -367,9 +420,9 @@ def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[
 def _by_name(elements: list[Element], tag: str) -> dict[str, Element]:
     found: dict[str, Element] = {}
     for element in elements:
-        name = xml.text_of(element, "name")
+        name = text_of(element, "name")
         if name in found:
-            xml.complain(element, f"the name {name!r} is taken by the {tag} in line {found[name].sourceline}")
+            complain(element, f"the name {name!r} is taken by the {tag} in line {found[name].sourceline}")
         found[name] = element
     return found
 
@@ -378,10 +431,10 @@ def _ends(joint: Element) -> tuple[str, str]:
     """Names of the links that a joint joins: parent and child."""
     names = []
     for tag in ("parent", "child"):
-        end = xml.child(joint, tag)
+        end = child(joint, tag)
         if end is None:
-            xml.complain(joint, f"<joint> needs <{tag} link=...>")
-        names.append(xml.text_of(end, "link"))
+            complain(joint, f"<joint> needs <{tag} link=...>")
+        names.append(text_of(end, "link"))
     return names[0], names[1]
 
 
@@ -391,11 +444,11 @@ def _carrying(joints: dict[str, Element], links: dict[str, Element]) -> dict[str
     for joint in joints.values():
         for link in _ends(joint):
             if link not in links:
-                xml.complain(joint, f"there is no link {link!r}; known: {', '.join(links)}")
+                complain(joint, f"there is no link {link!r}; known: {', '.join(links)}")
         _, child = _ends(joint)
         if child in found:
             other = found[child].get("name")
-            xml.complain(joint, f"link {child!r} has two parents: joint {other!r} carries it already")
+            complain(joint, f"link {child!r} has two parents: joint {other!r} carries it already")
         found[child] = joint
     return found
 
@@ -404,17 +457,17 @@ def _root(links: dict[str, Element], joints: dict[str, Element], carrying: dict[
     """The one link that no joint carries and from which all others are reached."""
     roots = [name for name in links if name not in carrying]
     if len(roots) > 1:
-        xml.complain(links[roots[1]], f"a second root: neither it nor {roots[0]!r} is the child of a joint")
+        complain(links[roots[1]], f"a second root: neither it nor {roots[0]!r} is the child of a joint")
     cycle = find_cycle({link: _ends(joint)[0] for link, joint in carrying.items()})
     if cycle:
-        xml.complain(carrying[cycle[0]], f"a cycle of joints through the links {', '.join(cycle)}")
+        complain(carrying[cycle[0]], f"a cycle of joints through the links {', '.join(cycle)}")
     return roots[0]
 
 
 def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, **fields: Any) -> Body:
     inertial = read_inertial(link)
     body = Body(
-        xml.text_of(link, "name"),
+        text_of(link, "name"),
         parent,
         joint,
         mass=inertial.mass,
@@ -424,11 +477,11 @@ def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, 
         lenient_inertia=_is_nearly_possible(inertial),
         **fields,
     )
-    element = xml.child(link, "inertial")
+    element = child(link, "inertial")
     try:
         check_body(body)  # the joint's own numbers have been checked at the joint
     except ModelError as error:
-        xml.complain(link if element is None else element, error.message)
+        complain(link if element is None else element, error.message)
     return body
 
 
@@ -444,48 +497,48 @@ def _is_nearly_possible(inertial: Inertial) -> bool:
 def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Element) -> Body:
     position, orientation = pose(joint)
     joint_type = _joint(joint)
-    dynamics = xml.child(joint, "dynamics")
+    dynamics = child(joint, "dynamics")
     facts: dict[str, Any] = {
         "position": position,
         "orientation": orientation,
-        "damping": xml.not_negative(dynamics, "damping"),
-        "stiffness": xml.not_negative(dynamics, "stiffness"),
+        "damping": not_negative(dynamics, "damping"),
+        "stiffness": not_negative(dynamics, "stiffness"),
         "rotor_inertia": _rotor(joint, dynamics),
         "spring_mount": _mount(dynamics, joint_type),
-        "joint_name": xml.text_of(joint, "name"),
+        "joint_name": text_of(joint, "name"),
     }
     if joint_type.nq == 1:
-        facts["coordinate_names"] = (xml.text_of(joint, "name"),)
+        facts["coordinate_names"] = (text_of(joint, "name"),)
     return _body(link, colors, parent, joint_type, **facts)
 
 
 def _joint(element: Element) -> Joint:
-    joint_type = xml.text_of(element, "type")
+    joint_type = text_of(element, "type")
     if joint_type in _PLAIN:
         return _PLAIN[joint_type]()
     if joint_type not in _WITH_AXIS:
-        xml.complain(element, f"unknown joint type {joint_type!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
-    axis = xml.child(element, "axis")
+        complain(element, f"unknown joint type {joint_type!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
+    axis = child(element, "axis")
     try:
-        joint: Joint = _WITH_AXIS[joint_type](xml.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
+        joint: Joint = _WITH_AXIS[joint_type](numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
     except ModelError:
         raise
     except ValueError as error:
-        xml.complain(axis, str(error))
+        complain(axis, str(error))
     return joint
 
 
 def _rotor(joint: Element, dynamics: Element | None) -> float:
-    element = xml.child(joint, "rotor")
-    return xml.not_negative(dynamics, "rotor_inertia") if element is None else xml.not_negative(element, "inertia")
+    element = child(joint, "rotor")
+    return not_negative(dynamics, "rotor_inertia") if element is None else not_negative(element, "inertia")
 
 
 def _mount(dynamics: Element | None, joint: Joint) -> tuple[float, ...] | None:
     if dynamics is None or dynamics.get("spring_mount") is None:
         return None
-    mount = xml.numbers(dynamics, "spring_mount", joint.nq)
+    mount = numbers(dynamics, "spring_mount", joint.nq)
     try:
         check_mount(mount, joint)
     except ModelError as error:
-        xml.complain(dynamics, error.message)
+        complain(dynamics, error.message)
     return mount
