@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
-from myoquat.kernels.codegen.constructs import emitter_of, write_group
+from myoquat.kernels.codegen.constructs import emitter_of
 from myoquat.kernels.codegen.driver import Port, write_driver
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.lower import emit_straight
@@ -24,77 +24,15 @@ from myoquat.kernels.codegen.parts import (
 )
 from myoquat.kernels.codegen.slots import Frame, Place, Planned, Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.tracing.rewrite import rewritten
-from myoquat.kernels.tracing.tape import Construct, Ends, Pattern, Signature, Tape, Traced, arguments
+from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
 
 __all__ = [
-    "calls_side_by_side",
     "notes_of",
     "patterns_of",
-    "reordered",
     "write_body",
     "write_formula",
     "write_kernel",
 ]
-
-
-def calls_side_by_side(
-    tape: Tape, ends: Sequence[Ends], identities: Sequence[str | None], width: int
-) -> list[list[int]]:
-    """The calls in groups, in an order in which the operands of each are ready. A group has at most `width` calls of
-    one identity, none of which waits for another. A call of the identity None is by itself."""
-    order = _levels(tape, ends)
-    members: dict[tuple[int, str], list[int]] = {}
-    for call, identity in enumerate(identities):
-        members.setdefault((order[call], identity or f"alone {call}"), []).append(call)
-    return [
-        found[k : k + width]
-        for (_, _), found in sorted(members.items(), key=lambda item: (item[0][0], item[1][0]))
-        for k in range(0, len(found), width)
-    ]
-
-
-def _levels(tape: Tape, ends: Sequence[Ends]) -> list[int]:
-    """For every call, the number of calls on the longest way to it."""
-    first_in, first_out = tape.inputs - sum(e.gives for e in ends), len(tape.outputs) - sum(e.takes for e in ends)
-    source: dict[int, int] = {}
-    for call, e in enumerate(ends):
-        source |= dict.fromkeys(range(first_in, first_in + e.gives), call)
-        first_in += e.gives
-    waits: list[int] = []  # of every node, the calls on which it depends directly, as bits
-    for node in tape.nodes:
-        if node.operation == "input":
-            waits.append(1 << source[int(node.number)] if int(node.number) in source else 0)
-            continue
-        bits = 0
-        for i in arguments(node):
-            bits |= waits[i]
-        waits.append(bits)
-    found: list[int] = []
-    for call, e in enumerate(ends):
-        bits = 0
-        for i in tape.outputs[first_out : first_out + e.takes]:
-            bits |= waits[i]
-        found.append(1 + max((found[k] for k in range(call) if bits >> k & 1), default=0))
-        first_out += e.takes
-    return found
-
-
-def reordered(tape: Tape, ends: Sequence[Ends], order: Sequence[int]) -> Tape:
-    """The tape with its calls in another order."""
-    own_in, own_out = tape.inputs - sum(e.gives for e in ends), len(tape.outputs) - sum(e.takes for e in ends)
-    first_in, first_out, inputs, outputs = own_in, own_out, [], []
-    for e in ends:
-        inputs.append(range(first_in, first_in + e.gives))
-        outputs.append(tape.outputs[first_out : first_out + e.takes])
-        first_in, first_out = first_in + e.gives, first_out + e.takes
-    moved = {old: own_in + new for new, old in enumerate(i for call in order for i in inputs[call])}
-    nodes = [
-        node._replace(number=moved[int(node.number)])
-        if node.operation == "input" and int(node.number) in moved
-        else node
-        for node in tape.nodes
-    ]
-    return Tape(nodes, [*tape.outputs[:own_out], *(i for call in order for i in outputs[call])], tape.inputs)
 
 
 # ---- bodies and the kernel around them ---------------------------------------------------------------------
@@ -119,11 +57,11 @@ def write_formula(
     read = slots_of_ports([inputs[key] for key in signature.inputs])
     written = slots_of_ports([outputs[key] for key in signature.outputs])
     costs, calls = [price(tape)], []
-    tape, groups = _grouped(traced, tape, module.width if module.lanes == 1 else 1)
-    schedule, frames = _planned(module, tape, groups, frame)
-    for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
-        wanted = _wanted(signature, tape, len(read), group[0], outputs)
-        call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
+    schedule, frames = _planned(module, tape, traced.inner, frame)
+    for number, (construct, own) in enumerate(zip(traced.inner, frames, strict=True)):
+        wanted = _wanted(signature, tape, len(read), construct, outputs)
+        write = emitter_of(construct).write
+        call = write(module, f"{name}_inner{number}", own, construct, write_formula, wanted)
         read, written = [*read, *map(Place, call.results)], [*written, *map(Place, call.operands)]
         calls.append(Call(call.name, len(call.results), len(call.operands), call.way, call.arrays))
         costs.append(call.cost)
@@ -150,28 +88,14 @@ def _wanted(signature: Signature, tape: Tape, first: int, construct: Construct, 
     return next((port for port in ports if port.base == "%frame" and not port.shared_slots), None)
 
 
-def _grouped(traced: Traced, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
-    """What is inside in groups of at most `width` that run side by side, and the tape in their order."""
-    constructs = traced.inner
-    if width == 1:
-        return tape, [[part] for part in constructs]
+def _planned(module: Module, tape: Tape, constructs: Sequence[Construct], frame: Frame) -> tuple[Schedule, list[Frame]]:
+    """When what is computed, and for each of the constructs the frame in which it finds its arrays."""
     ends = [construct.ends for construct in constructs]
-    identities = [x.identity() if emitter_of(x).write_lanes else None for x in constructs]
-    found = calls_side_by_side(tape, ends, identities, width)
-    tape = reordered(tape, ends, [i for group in found for i in group])
-    return tape, [[constructs[i] for i in group] for group in found]
-
-
-def _planned(
-    module: Module, tape: Tape, groups: Sequence[Sequence[Construct]], frame: Frame
-) -> tuple[Schedule, list[Frame]]:
-    """When what is computed, and for each of the groups the frame in which it finds its arrays."""
-    ends = [Ends(*map(sum, zip(*(construct.ends for construct in group), strict=True))) for group in groups]
     if module.lanes == 1:  # what shares registers is computed together
-        return at_once(tape, ends), [frame] * len(groups)
-    emitters = [emitter_of(group[0]) for group in groups]
+        return at_once(tape, ends), [frame] * len(constructs)
+    emitters = [*map(emitter_of, constructs)]
     schedule = in_time(tape, ends, [emitter.calls_function for emitter in emitters])
-    kept = [emitter.arrays_suffice(group[0]) for emitter, group in zip(emitters, groups, strict=True)]
+    kept = [emitter.arrays_suffice(x) for emitter, x in zip(emitters, constructs, strict=True)]
     offsets, size = arrays_of(tape, ends, kept, schedule)
     first = frame.take(size)
     frames = [Planned(frame, first + offset) if own else frame for own, offset in zip(kept, offsets, strict=True)]

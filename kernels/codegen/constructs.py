@@ -32,7 +32,7 @@ from myoquat.kernels.control_flow.table_loop import TableLoop
 from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.tape import Construct, Traced
 
-__all__ = ["Emitter", "emitter_of", "write_group"]
+__all__ = ["Emitter", "emitter_of"]
 
 
 def write_search(
@@ -129,26 +129,6 @@ class FormulaPorts(NamedTuple):
 _STEP_PORTS = FormulaPorts(("state", "constants"), "next")
 
 
-def write_lanes(module: Module, name: str, frame: Frame, part: WhileLoop, count: int, write: WriteFormula) -> InnerCall:
-    """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
-    they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
-    wide = module.widened()
-    loop = write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part, write)
-    b = wide.builder()
-    for k in loop.operands[:-1]:
-        address = b.slot("%frame", k)
-        b.store(b.spread(b.load(address), count), address)
-    running = b.slot("%frame", loop.operands[-1])
-    b.store(b.spread(b.load(running), count, 0.0), running)
-    b.line(f"call void @{loop.name}(ptr %frame)")
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
-    operands, results = (
-        [wide.lanes * k + i for i in range(count) for k in own] for own in (loop.operands, loop.results)
-    )
-    return InnerCall(name, operands, results, loop.cost.times(count))
-
-
 def write_loop(
     module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula, result: Port | None = None
 ) -> InnerCall:
@@ -180,11 +160,6 @@ def called_behind(module: Module, name: str, frame: Frame, size: int, call: Inne
 
     frame.call(size, write)
     return InnerCall(module.expect(name), call.operands, call.results, call.cost)
-
-
-def suffix(module: Module) -> str:
-    """Of functions that stand twice in a kernel for one state: for one, and for as many as registers have lanes."""
-    return "_lanes" if module.lanes > module.home else ""
 
 
 def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, write: WriteFormula) -> tuple[Cost, int]:
@@ -225,9 +200,9 @@ def _loop_of(
     """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the cost of its step;
     and the bytes of its frame. That is the frame of the step, and the arrays of two states behind it (of one, if there
     is one step)."""
-    step = f"step_{part.step.identity()[:16]}" + suffix(module)
+    step = f"step_{part.step.identity()[:16]}"
     cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
-    name = f"loop_{part.identity()[:16]}" + suffix(module)
+    name = f"loop_{part.identity()[:16]}"
     own, state_bytes = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
     first = _ALIGNMENT_BYTES * -(-size // _ALIGNMENT_BYTES)
 
@@ -346,29 +321,16 @@ class Emitter(NamedTuple):
     calls_function  whether it calls a function on a frame of its own. The arrays of such a call are filled just before
                     it
     arrays_suffice  whether one needs no slots of the frame but those that it reads and writes
-    write_lanes     writes several equal ones of a kernel for one state, side by side in the lanes of the registers
     """
 
     write: Callable[[Module, str, Frame, Any, WriteFormula, Port | None], InnerCall]
     calls_function: bool = False
     arrays_suffice: Callable[[Any], bool] = lambda construct: True
-    write_lanes: Callable[[Module, str, Frame, Any, int, WriteFormula], InnerCall] | None = None
 
 
 def emitter_of(construct: Construct) -> Emitter:
     """How a construct is written."""
     return _EMITTERS[type(construct)]
-
-
-def write_group(
-    module: Module, name: str, frame: Frame, group: Sequence[Construct], write: WriteFormula, result: Port | None = None
-) -> InnerCall:
-    """Define `void name(ptr frame)` for a construct, or for several loops of one step side by side. result: where a
-    walk's result is wanted."""
-    emitter = emitter_of(group[0])
-    if len(group) > 1 and emitter.write_lanes:
-        return emitter.write_lanes(module, name, frame, group[0], len(group), write)
-    return emitter.write(module, name, frame, group[0], write, result)
 
 
 def _write_call(
@@ -377,7 +339,7 @@ def _write_call(
     """Define a call, with slots of its own, of the function that is written at first use."""
     formula = call.formula
     sizes = {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
-    function = f"function_{formula.identity()[:16]}" + suffix(module)
+    function = f"function_{formula.identity()[:16]}"
     cost, size = shared(module, function, formula, FormulaPorts(("given",), "result"), write)
     own = take_ports(frame, sizes)
     way = CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND
@@ -389,7 +351,7 @@ def _write_call(
 _EMITTERS: dict[type, Emitter] = {
     OutOfLineCall: Emitter(_write_call, calls_function=True),
     Lookup: Emitter(write_search),
-    WhileLoop: Emitter(write_loop, calls_function=True, write_lanes=write_lanes),
+    WhileLoop: Emitter(write_loop, calls_function=True),
     TableLoop: Emitter(
         write_table_loop,
         arrays_suffice=lambda loop: loop.cells == sum(loop.ends) and not any(map(is_long, loop.types)),

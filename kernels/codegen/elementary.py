@@ -488,7 +488,7 @@ def _vector(b: Builder, vector: str, scalars: list[str]) -> str:
 def _called(b: Builder, name: str, wide: Builder, arguments: Sequence[str]) -> list[str]:
     """The results of a function on vectors of as many lanes as `wide` has, which is written at its first use."""
     T, module = wide.T, b.module
-    start = "lanes" if wide.lanes == module.home else "packed" if wide.lanes == module.width else f"packed{wide.lanes}"
+    start = "lanes" if wide.lanes == module.lanes else "packed" if wide.lanes == module.width else f"packed{wide.lanes}"
     pair = f"{{{T}, {T}}}"
     returned = pair if name == "sincos" else T
 

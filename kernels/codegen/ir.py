@@ -9,7 +9,6 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -103,14 +102,13 @@ def double(x: float) -> str:
 class Module:
     """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add.
 
-    width   lanes of the processor's registers; a module for one lane packs elementary functions and loops into them
-    home    W of the kernel as a whole, also where a part of it takes more lanes (`widened`)
+    width   lanes of the processor's registers; a module for one lane packs elementary functions and rows into them
     blocks  how many blocks of W states go through the kernel together; see `compaction`
     units   receives the functions as they are written
     """
 
     def __init__(self, lanes: int, fma: bool, width: int = 1, units: Units | None = None) -> None:
-        self.lanes = self.home = lanes
+        self.lanes = lanes
         self.blocks = 1
         self.fma = fma
         self.width = width
@@ -125,12 +123,6 @@ class Module:
     def builder(self, lanes: int | None = None) -> "Builder":
         """A builder for one more function of this module, of its own lanes unless others are named."""
         return Builder(self, self.lanes if lanes is None else lanes)
-
-    def widened(self) -> "Module":
-        """The same module, whose further functions take all lanes of the registers."""
-        twin = copy(self)
-        twin.lanes = self.width
-        return twin
 
     def declare(self, result: str, name: str, arguments: Iterable[str]) -> None:
         """Name a function from outside: an intrinsic or one of libm."""
@@ -463,14 +455,6 @@ class Builder:
     def numbered(self) -> str:
         """Constant int64 lanes, each its number."""
         return "0" if self.lanes == 1 else f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>"
-
-    def spread(self, a: str, count: int, rest: Value | None = None) -> str:
-        """The first `count` lanes of a; in the others its first lane, or `rest`."""
-        if count == self.lanes:
-            return a
-        other, filler = (a, 0) if rest is None else (self._float(rest), self.lanes)
-        mask = ", ".join(f"i32 {k if k < count else filler}" for k in range(self.lanes))
-        return self.let(f"shufflevector {self.T} {a}, {self.T} {other}, <{self.lanes} x i32> <{mask}>")
 
     def lane(self, a: str, index: int) -> str:
         return a if self.lanes == 1 else self.let(f"extractelement {self.T} {a}, i64 {index}")

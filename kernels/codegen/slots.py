@@ -184,7 +184,6 @@ class Frame:
         self.slots = 0
         self.blocks = blocks
         self.link = self.take(1) if blocks > 1 else None  # the slot of the address of what is behind
-        self._wide: _WideFrame | None = None
         self._calls: list[Callable[[Behind], None]] = []
         self._whole: list[Callable[[int], None]] = []
         self._beyond = 0
@@ -194,11 +193,6 @@ class Frame:
         first = self.slots
         self.slots += count
         return first
-
-    def widened(self, lanes: int) -> "Frame":
-        """The frame of functions that take more lanes than the kernel's one, on the same memory."""
-        self._wide = self._wide or _WideFrame(self, lanes)
-        return self._wide
 
     def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
         """A function is called that needs so many bytes; `write` writes the call."""
@@ -240,20 +234,6 @@ class Planned(Frame):
     def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
         """As from the frame."""
         self.frame.call(size, write)
-
-
-class _WideFrame(Planned):
-    """Slots of many lanes in the memory of a frame of one lane: slot k lies where those from k `lanes` on lie."""
-
-    def __init__(self, frame: Frame, lanes: int) -> None:
-        super().__init__(frame, 0)
-        self.lanes = lanes
-
-    def take(self, count: int) -> int:
-        """First of `count` fresh slots in a row."""
-        first = -(-self.frame.slots // self.lanes)
-        self.frame.slots = self.lanes * (first + count)
-        return first
 
 
 # ---- When a formula with calls inside computes each node, and how long its arrays are needed -------------------
