@@ -240,7 +240,6 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     layout = solution.layout
     every = replace(solution, layout=replace(layout, nodes=layout.having("w")))
     motion, activations = every.motion, _of_muscles(plant, every)
-    assert motion.u is not None
     values, speeds = _of_coordinates(plant.model, motion)
     controls = dict(zip(_control_labels(plant), solution.controls_at(every.time).T, strict=True))
     multipliers = {
@@ -318,10 +317,9 @@ def _of_muscles(plant: MuscledPlant, solution: Solution) -> dict[str, Array]:
 
 def _tendon_forces(plant: MuscledPlant, solution: Solution, states: Array) -> dict[str, Array]:
     motion = solution.motion
-    assert motion.u is not None
     activation = solution.activation
     assert activation is not None
-    tension = muscle_forces(plant.equations.muscled, motion.q, motion.u, np.clip(activation, 0, 1), states)
+    tension = muscle_forces(plant.equations.muscled, motion.q, motion.speeds, np.clip(activation, 0, 1), states)
     return {
         f"/forceset/{muscle.name}/{TENDON}": tension[:, k] / muscle.law.max_isometric_force
         for k, muscle in enumerate(plant.equations.muscled.muscles)

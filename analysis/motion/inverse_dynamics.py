@@ -260,8 +260,7 @@ class JointTorques(Curves):
 
     def power(self) -> "pd.DataFrame":
         """A column per body: the power [W] that flows in through its joint, torque . u."""
-        system, u = self.motion.system, self.motion.u
-        assert u is not None  # it could not have been computed without
+        system, u = self.motion.system, self.motion.speeds
         parts = {b.name: np.sum(self.torque[:, s] * u[:, s], axis=-1)
                  for b, s in zip(system.bodies, system.u_slices, strict=True)}  # fmt: skip
         return pd.DataFrame(parts, index=self._index)
@@ -312,17 +311,16 @@ def inverse_dynamics_of_motion(
     motion = motion_of(motion)
     model = motion.check_system(model)
     system = system_of(model)
-    if motion.u is None or motion.udot is None:
-        raise ValueError("the motion has no u and udot; smooth(motion) or differentiate(motion) finds them")
+    u, udot = motion.speeds, motion.accelerations
     check_jumps(motion, steady=True)
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
     if loads is not None:
         wrenches = external_wrenches(system, motion, loads)
-    torque = inverse_dynamics(model, motion.q, motion.u, motion.udot, wrenches)
+    torque = inverse_dynamics(model, motion.q, u, udot, wrenches)
     if isinstance(model, Model):
         acting = prescribed_controls(model, motion.time) if controls is None else controls
         if model.limits or model.forces or acting is not None:
-            torque = torque - acting_torques(model, motion.q, motion.u, motion.time, controls=acting)
+            torque = torque - acting_torques(model, motion.q, u, motion.time, controls=acting)
     if motors is None:
         return JointTorques(motion, torque, wrenches)
     own = model if isinstance(model, Model) else Model(system)

@@ -84,7 +84,6 @@ class FilteredMotion(Motion):
         is right has a mean ratio of 1 [Y. Bar-Shalom, X. R. Li, T. Kirubarajan, Estimation with Applications to
         Tracking and Navigation, Wiley 2001, section 5.4].
         """
-        assert self.u is not None
         true_q, true_u = self.system.check_q(q), self.system.check_u(u)
         error = np.concatenate([self.system.difference(self.q, true_q), true_u - self.u], axis=-1)
         variances, axes = np.linalg.eigh(self.covariance)

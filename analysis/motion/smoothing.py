@@ -133,9 +133,7 @@ class MotionConstraints:
 
     def with_rates(self, motion: Motion) -> Motion:
         """The motion, whose poses are on the constraints, with u and udot that are."""
-        assert motion.u is not None
-        assert motion.udot is not None
-        u, udot = self.rates(motion.time, motion.q, motion.u, motion.udot)
+        u, udot = self.rates(motion.time, motion.q, motion.speeds, motion.accelerations)
         return replace(motion, u=u, udot=udot)
 
     def warn_if_violated(self, motion: Motion) -> None:

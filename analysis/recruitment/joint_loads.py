@@ -147,9 +147,7 @@ class JointLoads(Curves):
         that hold locks and couplers, are.
         """
         m, system = self.motion, self.model.system
-        assert m.u is not None
-        assert m.udot is not None
-        torque = _lacking(self.model, m, m.udot, self.applied, self.driven)
+        torque = _lacking(self.model, m, m.accelerations, self.applied, self.driven)
         if self.constraints is not None:
             torque = torque - self.constraints.force
         return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
@@ -223,24 +221,23 @@ def joint_loads(
     motion = motion_of(motion)
     model = motion.check_system(model)
     system = model.system
-    if motion.u is None:
-        raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    u = motion.speeds
     if motion.udot is not None and torque is not None and not model.constraints:
         raise ValueError("torque has no effect on a motion that has its accelerations, without constraints")
     if controls is None:
         controls = prescribed_controls(model, motion.time)
     else:
         controls = _finite("controls", controls, (len(motion.time), len(model.control_names)))
-    applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(motion.u.shape)
+    applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(u.shape)
     own = applied
     if acts_on_bodies(model) or controls is not None:
-        own = acting_wrenches(model, motion.q, motion.u, motion.time, controls=controls)
+        own = acting_wrenches(model, motion.q, u, motion.time, controls=controls)
     if muscle_forces is not None:
         tensions = _tensions(model, motion, muscle_forces)
         applied = applied + muscle_wrenches(model, motion.q, tensions)
         driven = _driven(model, motion, tensions, applied)
     if controls is not None:
-        driven = driven + actuator_forces(model, motion.q, motion.u, controls)
+        driven = driven + actuator_forces(model, motion.q, u, controls)
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
     if wrenches is not None:
@@ -255,8 +252,7 @@ def _balanced(model: Model, motion: Motion, wrenches: tuple[Array, Array], drive
     wrenches: those applied, and those of the model's passive forces and actuators.
     """
     applied, own = wrenches
-    system, q, u, udot = model.system, motion.q, motion.u, motion.udot
-    assert u is not None
+    system, q, u, udot = model.system, motion.q, motion.speeds, motion.udot
     constrained = bool(model.constraints)
     held = ConstrainedMotion(model, q, motion.time) if constrained or (udot is None and _restricted(model)) else None
     if udot is None:
@@ -276,10 +272,9 @@ def _restricted(model: Model) -> bool:
 
 def _lacking(model: Model, motion: Motion, udot: Array, applied: Array, driven: Array) -> Array:
     """(t, nu) what a motion with accelerations udot needs beyond all forces but those of constraints."""
-    assert motion.u is not None
-    torque = inverse_dynamics(model, motion.q, motion.u, udot, applied) - driven
+    torque = inverse_dynamics(model, motion.q, motion.speeds, udot, applied) - driven
     if model.limits or model.forces:
-        torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
+        torque = torque - limit_torques(model, motion.q, motion.speeds, motion.time)
     return torque
 
 
@@ -287,8 +282,7 @@ def _accelerations(
     model: Model, motion: Motion, applied: Array, driven: Array, held: ConstrainedMotion | None
 ) -> Array:
     """(t, nu) udot that the forces cause, constraints kept, couplers followed and locked coordinates at rest."""
-    q, u = motion.q, motion.u
-    assert u is not None
+    q, u = motion.q, motion.speeds
     if held is not None:
         return held.acceleration(u, -_lacking(model, motion, np.zeros(u.shape), applied, driven))
     tau = driven + limit_torques(model, q, u, motion.time) if model.limits or model.forces else driven

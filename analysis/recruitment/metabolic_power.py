@@ -173,8 +173,7 @@ def metabolic_power(
     """
     check_types(model=(model, Model))
     motion = motion_of(motion)
-    if motion.u is None:
-        raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    u = motion.speeds
     model = motion.check_system(model)
     cost = cost or Umberger2010()
     fibers = MuscleFibers.of(model, cost, slow_twitch, masses)
@@ -182,7 +181,7 @@ def metabolic_power(
     a = model.check_activation(_shaped("activation", activation, shape))
     e = a if excitation is None else model.check_activation(_shaped("excitation", excitation, shape), "excitation")
     own = _states(model, states, shape[0])
-    l, v = path_lengths(model, motion.q), matvec(path_jacobian(model, motion.q), motion.u)
+    l, v = path_lengths(model, motion.q), matvec(path_jacobian(model, motion.q), u)
     power = np.zeros(shape)
     for i, s in enumerate(state_slices(model)):
         state = own[:, s] if s.stop > s.start else None

@@ -300,10 +300,8 @@ def _wrench(model: Model, motion: Motion, root: int, torque: Array) -> Array:
 def _from_velocities(model: Model, motion: Motion, root: int) -> Array:
     """(t, 6, n) from generalized forces on the root's velocities to a wrench at its origin."""
     system = model.system
-    assert motion.u is not None
-    assert motion.udot is not None
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
-    found = inverse_dynamics_derivatives(system, motion.q, motion.u, motion.udot, wrenches)
+    found = inverse_dynamics_derivatives(system, motion.q, motion.speeds, motion.accelerations, wrenches)
     assert found.f_ext is not None
     return np.linalg.pinv(-found.f_ext[:, system.u_slices[root], root])
 
@@ -325,14 +323,12 @@ class _Slopes(NamedTuple):
 def _slopes(model: Model, motion: Motion, forces: Forces | None, changes: "_Changes") -> _Slopes:
     """At a motion; the loads stay where they are on the ground, while the bodies move."""
     system, root, C = model.system, _root(model), changes.basis
-    assert motion.u is not None
-    assert motion.udot is not None
     body = changes.options.body
     loads = np.zeros((len(motion.time), len(system.bodies), 6))
     if forces is not None:
         loads = external_wrenches(system, motion, forces)
     names = ["bodies.*.mass", *(["bodies." + body + ".center_of_mass.*"] if body else [])]
-    found = inverse_dynamics_derivatives(system, motion.q, motion.u, motion.udot, loads, parameters=names)
+    found = inverse_dynamics_derivatives(system, motion.q, motion.speeds, motion.accelerations, loads, parameters=names)
     assert found.f_ext is not None
     by_pose = np.einsum("tij,tjk->tik", found.q, C)
     if forces is not None:
@@ -369,8 +365,6 @@ def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
     omega in the parent's axes the sign is the other.
     """
     system = motion.system
-    assert motion.u is not None
-    assert motion.udot is not None
     T, rate = np.zeros((2, len(motion.time), system.nu, system.nu))
     for body, s in zip(system.bodies, system.u_slices, strict=True):
         quaternion = body.joint.facts.quaternion is not None
@@ -379,7 +373,7 @@ def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
         child = system.velocity_frame == "child"
         ball = slice(s.stop - 3, s.stop)
         slide = slice(s.start, s.start + 3) if s.stop - s.start == 6 else None
-        for target, velocity in ((T, motion.u), (rate, motion.udot)):
+        for target, velocity in ((T, motion.speeds), (rate, motion.accelerations)):
             turn = skew(velocity[:, ball])
             target[:, ball, ball] = turn if child else -turn
             if child and slide is not None:
@@ -465,8 +459,6 @@ class _Changes:
     def motion(self, x: Array) -> Motion:
         """The changed motion of the changed model."""
         old, model = self.recorded, self.model(x)
-        assert old.u is not None
-        assert old.udot is not None
         coefficients = x[: self.size - len(self.columns)].reshape(self.basis.shape[2], -1)
         value, first, second = (S @ coefficients.T for S in self.splines)
         step = np.einsum("tij,tj->ti", self.basis, value)
@@ -474,8 +466,8 @@ class _Changes:
         if _has_quaternions(old.system):
             found = differentiate(Motion(model.system, old.time, q))
         else:
-            u = old.u + np.einsum("tij,tj->ti", self.basis, first) + np.einsum("tij,tj->ti", self.rate, value)
-            udot = old.udot + np.einsum("tij,tj->ti", self.basis, second)
+            u = old.speeds + np.einsum("tij,tj->ti", self.basis, first) + np.einsum("tij,tj->ti", self.rate, value)
+            udot = old.accelerations + np.einsum("tij,tj->ti", self.basis, second)
             udot += 2 * np.einsum("tij,tj->ti", self.rate, first) + np.einsum("tij,tj->ti", self.bend, value)
             found = Motion(model.system, old.time, q, u, udot)
         return consistent_motion(model, found) if constraints_of(model) else found

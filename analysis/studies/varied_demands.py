@@ -130,7 +130,6 @@ class VariedDemands:
         motion, moved, model = self.motion, self.moved, self.base.model
         still = force.copy()
         still[:, moved] = 0.0
-        assert motion.u is not None
         pulls = self._outer(p) + muscle_wrenches(model, motion.q, still)
         if moved:
             pulls = pulls + self._pulls(q=motion.q, tensions=force[:, moved], p=p[self.columns["paths"]])
@@ -157,8 +156,8 @@ class VariedDemands:
         if self.columns["torques"]:
             check_placed(self.base.model)
             return self._wrenches(**self._given(p))
-        q, u, time = self.motion.q, self.motion.u, self.motion.time
-        return self.needed.wrenches + acting_wrenches(self.base.model, q, u, time, controls=self.base.controls)  # type: ignore[arg-type]
+        q, u, time = self.motion.q, self.motion.speeds, self.motion.time
+        return self.needed.wrenches + acting_wrenches(self.base.model, q, u, time, controls=self.base.controls)
 
     def _given(self, p: Array) -> dict[str, Any]:
         """The motion with loads and controls, and the parameters of torques."""
@@ -191,11 +190,10 @@ class VariedDemands:
     def _of_paths(self, part: Demands, p: Array) -> None:
         motion, own, moved = self.motion, p[self.columns["paths"]], self.moved
         length, J, *rows = self._paths(q=motion.q, p=own)
-        assert motion.u is not None
         part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
         part.arms = part.arms[..., : self.C.shape[-1]].copy()  # the equations of rules follow from all the rest
         part.lines = part.lines.copy()
-        part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
+        part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.speeds)
         part.arms[:, moved] = -picked(J, self.C)
         for j, line in enumerate(rows[::2]):
             part.lines[:, j, moved] = line if part.through is None else line + J @ part.through[:, j]
@@ -207,7 +205,7 @@ class VariedDemands:
         """(t, bodies, 6) through the joints, with wrenches on the bodies."""
         motion = self.motion
         if not self.columns["torques"]:
-            return joint_reactions(self.base.model, motion.q, motion.u, motion.udot, pulls)  # type: ignore[arg-type]
+            return joint_reactions(self.base.model, motion.q, motion.speeds, motion.accelerations, pulls)
         given = {"q": motion.q, "u": motion.u, "udot": motion.udot, "f_ext": pulls}
         return self._reactions(**given, p=p[self.columns["torques"]])
 

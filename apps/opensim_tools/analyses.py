@@ -518,8 +518,7 @@ def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology:
     activation. Generalized forces (t, nu, r) of the actuators at controls of 1.
     """
     J = path_jacobian(model, motion.q)
-    assert motion.u is not None
-    lengths, speeds = path_lengths(model, motion.q), matvec(J, motion.u)
+    lengths, speeds = path_lengths(model, motion.q), matvec(J, motion.speeds)
     plain = replace(model, muscles=tuple(replace(m, law=_active(m.law)) for m in model.muscles))
     at_rest = law_forces(plain, lengths, speeds, np.zeros(lengths.shape))
     gain = (law_forces(plain, lengths, speeds, np.ones(lengths.shape)) - at_rest)[:, list(pulling)]

@@ -245,7 +245,6 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
         return model
     assert setup.states is not None
     wanted = loaded_motion(setup.states, model, in_degrees=False)
-    assert wanted.u is not None
     held = {c.name for c in model.coordinates if not c.free} | {c.dependent for c in model.couplers}
     times, forces, actuators, inputs = tuple(map(float, wanted.time)), [], [], []
     for k, name in enumerate(model.system.coordinate_names):
@@ -255,7 +254,7 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
             label = f"{name}_corrector" + (f"_{n + 1}" if n else "")
             forces.append(CoordinateSpring(label, name, stiffness=kp, damping=kv))
             actuators.append(CoordinateActuator(label, name))
-            aim = tuple(map(float, kp * wanted.q[:, k] + kv * wanted.u[:, k]))
+            aim = tuple(map(float, kp * wanted.q[:, k] + kv * wanted.speeds[:, k]))
             inputs.append(PrescribedInput(label, NaturalSpline(times, aim, 1) if len(times) > 1 else Constant(aim[0])))
     return replace(
         model, forces=(*model.forces, *forces), actuators=(*model.actuators, *actuators),

@@ -239,8 +239,7 @@ class Moving:
 
     @property
     def u(self) -> Array:
-        assert self.motion.u is not None
-        return self.motion.u
+        return self.motion.speeds
 
     @property
     def angular(self) -> bool:
@@ -295,11 +294,9 @@ class Moving:
         if self.tensions is None:
             return "accelerations are those that the forces cause, and what the muscles do is not in the file"
         try:
-            udot = self.joint_loads(self.tensions if self.tensions.size else None, self.controls).motion.udot
+            return self.joint_loads(self.tensions if self.tensions.size else None, self.controls).motion.accelerations
         except ModelError as error:
             return f"accelerations are not known: {error}"
-        assert udot is not None
-        return udot
 
     def file(self, analysis: Analysis, table: str) -> Path:
         """Where a table of an analysis is written; ModelError for names that no file can have."""
@@ -355,8 +352,7 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
         if setup.speeds is not None:
             whole = with_speeds(model, whole, setup.speeds)
         whole = assembled_motion(model, whole, setup.coordinates)
-        assert whole.u is not None
-        bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
+        bends = natural_spline(whole.time, whole.speeds)(whole.time, 1)  # not the second derivatives of the coordinates
         rows, motion = cut_motion(replace(whole, udot=bends), setup.times, setup.path)
         activation, fibers, acting = None, None, dict[str, Array]()
     else:

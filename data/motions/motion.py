@@ -144,6 +144,25 @@ class Motion(Shown):
         return {"q": tuple(unit for f in facts for unit in f.coordinate_units), "u": speeds, "udot": accelerations}
 
     @property
+    def speeds(self) -> Array:
+        """u; ValueError for a motion without it."""
+        return self._computed("u")
+
+    @property
+    def accelerations(self) -> Array:
+        """udot; ValueError for a motion without it."""
+        return self._computed("udot")
+
+    def _computed(self, name: str) -> Array:
+        found: Array | None = getattr(self, name)
+        if found is None:
+            lacking = " and ".join(x for x in ("u", "udot") if getattr(self, x) is None)
+            raise ValueError(
+                f"the motion has no {lacking}; smooth(motion) or differentiate(motion) finds what it lacks"
+            )
+        return found
+
+    @property
     def model(self) -> SystemLike:
         """`system`: a recorded motion knows no muscles."""
         return self.system

@@ -121,9 +121,7 @@ class PrescribedPlant(MuscledPlant):
 
     def samples(self, time: Array) -> Array:
         at = self.motion_at(time)
-        assert at.u is not None
         if self.posed:
-            assert at.udot is not None
             _, C = free_velocities(self.model, at.q, at.time, self.free_names)
             loads = [] if self.loads is None else [self.loads.resampled(time).numbers]
             return np.concatenate([at.q, at.u, at.udot, C.reshape(len(time), -1), *loads], axis=1)
@@ -133,7 +131,7 @@ class PrescribedPlant(MuscledPlant):
         arms, gains = self._effects(at.q, at.time)
         of_arms, of_gains = self._structure
         length = path_lengths(self.model, at.q)
-        speed = matvec(path_jacobian(self.model, at.q), at.u)
+        speed = matvec(path_jacobian(self.model, at.q), at.speeds)
         needed = np.einsum("tij,ti->tj", C, torque)
         return np.concatenate([needed, length, speed, arms[:, of_arms], gains[:, of_gains]], axis=1)
 

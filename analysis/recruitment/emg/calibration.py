@@ -27,7 +27,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.model import Model, check_laws
 
-__all__ = ["Calibration", "CalibrationTrial", "calibrate_muscles"]
+__all__ = ["FACTORS", "Calibration", "CalibrationTrial", "calibrate_muscles", "muscles_along"]
 
 FACTORS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
          "slack_length": "tendon_slack_length"}  # fmt: skip
@@ -205,13 +205,19 @@ def _record(model: Model, trial: CalibrationTrial, velocities: Sequence[str] | N
         raise ValueError(f"activation of a trial must have the shape {shape}, not {activation.shape}")
     activation = np.maximum(model.check_activation(activation), least_activations(model))
     needed = inverse_dynamics_of_motion(model, motion, trial.loads).torque
+    names, C, lengths, speeds, arms = muscles_along(model, motion, velocities)
+    return _Record(lengths, speeds, activation, arms, vecmat(needed, C), names)
+
+
+def muscles_along(
+    model: Model, motion: Motion, velocities: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], Array, Array, Array, Array]:
+    """Free velocities by name, all by default, and C (t, nu, e) of them; lengths and speeds (t, m) of paths; and
+    torques (t, e, m) of unit tensions."""
     names, C = free_velocities(model, motion.q, motion.time)
     chosen = names if velocities is None else tuple(velocities)
-    rows = indices_of("free velocity", chosen, names)
-    J = path_jacobian(model, motion.q)
-    arms = -np.swapaxes(J @ C[..., rows], -1, -2)
-    speeds = matvec(J, motion.u)  # type: ignore[arg-type]
-    return _Record(path_lengths(model, motion.q), speeds, activation, arms, vecmat(needed, C)[:, rows], chosen)
+    C, J = C[..., indices_of("free velocity", chosen, names)], path_jacobian(model, motion.q)
+    return chosen, C, path_lengths(model, motion.q), matvec(J, motion.speeds), -np.swapaxes(J @ C, -1, -2)
 
 
 class _Problem:

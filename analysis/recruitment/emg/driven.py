@@ -234,5 +234,5 @@ def emg_driven(
         a = np.where(np.isnan(a), others, a)
     a = np.maximum(model.check_activation(a), least_activations(model))
     J = path_jacobian(model, motion.q)
-    force = law_forces(model, path_lengths(model, motion.q), matvec(J, motion.u), a)  # type: ignore[arg-type]
+    force = law_forces(model, path_lengths(model, motion.q), matvec(J, motion.speeds), a)
     return MuscleTorques(model, motion, names, a, force, -vecmat(vecmat(force, J), C), vecmat(needed, C))

@@ -22,7 +22,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.emg.calibration import FACTORS, muscles_along
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
@@ -32,9 +32,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import kernel_for
-from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel
-from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
 from myoquat.muscle.model import Model, check_laws
@@ -52,8 +50,6 @@ __all__ = [
 
 PARAMETERS = ("gain", "shape", "strength", "optimal_length", "slack_length")
 PASSIVE = ("offset", "stiffness", "damping")
-SCALED = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
-          "slack_length": "tendon_slack_length"}  # fmt: skip
 STRONGEST_SHAPE = 5.0  # of -A, as in the source
 
 
@@ -239,7 +235,7 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
     def formula(parameters: Array, numbers: Array) -> Array:
         e, log_gain, x, *logs = (parameters[..., k] for k in range(6))
         given = {name: numbers[..., 2 + k] for k, name in enumerate(names)}
-        given |= {SCALED[p]: given[SCALED[p]] * np.exp(log) for p, log in zip(PARAMETERS[2:], logs, strict=True)}
+        given |= {FACTORS[p]: given[FACTORS[p]] * np.exp(log) for p, log in zip(PARAMETERS[2:], logs, strict=True)}
         shape = shape_of(x)
         activation = np.expm1(shape * np.minimum(np.exp(log_gain) * e, 1.0)) / np.expm1(shape)
         return unchecked(law, given).force(numbers[..., 0], numbers[..., 1], activation)
@@ -461,22 +457,17 @@ def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) ->
     """What a trial's moments are computed from, at the motion's times; NaN for moments that it does not hold."""
     motion = trial.motion
     model = motion.check_system(model)
-    if motion.u is None:
-        raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
+    speeds = motion.speeds
     signal = _signal(model, trial.emg)
-    names, C = free_velocities(model, motion.q, motion.time)
-    rows = indices_of("free velocity", velocities, names)
+    _, _, lengths, rates, arms = muscles_along(model, motion, velocities)
     angles = _coordinates(model, velocities)
-    J = path_jacobian(model, motion.q)
-    arms = -np.swapaxes(J @ C[..., rows], -1, -2)
     u = [model.system.velocity_names.index(name) for name in velocities]
-    measured = np.full((len(motion.time), len(rows)), np.nan)
+    measured = np.full((len(motion.time), len(angles)), np.nan)
     for k, name in enumerate(velocities):
         if name in trial.moments:
             measured[:, k] = _moment(name, trial.moments[name], len(motion.time))
-    speeds = matvec(J, motion.u)
-    return TrialArrays(motion.time, path_lengths(model, motion.q), speeds, arms, motion.q[:, angles],
-                       motion.u[:, u], measured, trial.emg.time, signal)  # fmt: skip
+    return TrialArrays(motion.time, lengths, rates, arms, motion.q[:, angles],
+                       speeds[:, u], measured, trial.emg.time, signal)  # fmt: skip
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -587,7 +578,7 @@ def _result(
     delay, factors, passive = first.named(z)
     muscles = []
     for muscle, row in zip(model.muscles, factors, strict=True):
-        numbers = {SCALED[p]: float(getattr(muscle.law, SCALED[p]) * row[PARAMETERS.index(p)]) for p in SCALED}
+        numbers = {FACTORS[p]: float(getattr(muscle.law, FACTORS[p]) * row[PARAMETERS.index(p)]) for p in FACTORS}
         muscles.append(replace(muscle, law=replace(muscle.law, **numbers)))  # type: ignore[type-var]
     sizes, before, after = differences
     rms = [np.sqrt(np.mean(np.concatenate(x) ** 2, axis=0)) for x in (before, after)]

@@ -65,8 +65,7 @@ DIFFERENCE_STEP = 1e-6  # of a velocity
 def longest_step(model: Model, motion: Motion, activation: Array) -> float:
     """[s] at most 1 ms. ValueError where the damping needs less than 10 us. Elastic tendons are not considered."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLED_POSES).astype(int))
-    assert motion.u is not None
-    q, u, a = motion.q[rows], motion.u[rows], activation[rows]
+    q, u, a = motion.q[rows], motion.speeds[rows], activation[rows]
     turned = DIFFERENCE_STEP * np.eye(model.system.nu)[:, None, :]
     ahead, behind = (_forces(model, q, u + sign * turned, a, motion.time[rows]) for sign in (1.0, -1.0))
     D = np.moveaxis((ahead - behind) / (2 * DIFFERENCE_STEP), 0, -1)  # (rows, nu, nu), a column per velocity
@@ -146,8 +145,7 @@ class Drive:
     def run(self, law: Law, step: float) -> Driven:
         """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s]."""
         motion = self.motion
-        assert motion.u is not None
-        q, u, self._own = motion.q[0], motion.u[0], None
+        q, u, self._own = motion.q[0], motion.speeds[0], None
         rows: list[tuple[Array, ...]] = []
         for k in range(len(motion.time)):
             push = law(k, q, u)
@@ -162,9 +160,8 @@ class Drive:
 
     def returning(self, k: int, q: Array, u: Array) -> Array:
         """(nu,) the acceleration that leads back to frame k."""
-        assert self.motion.u is not None
         away = self.model.system.difference(q, self.motion.q[k])
-        return self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.u[k] - u)
+        return self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.speeds[k] - u)
 
     def window(self, k: int, start: tuple[Array, Array], push: Push, step: float) -> Run:
         """The simulation from q, u at frame k to the next frame."""

@@ -105,9 +105,7 @@ def _least(A: Array, wanted: Array, tries: Sequence[Array]) -> Array:
 def check_consistent(model: Model, motion: Motion) -> None:
     """ValueError, with the frame, for a motion off the model's couplers and constraints by more than 1e-6, or one that
     moves a locked coordinate."""
-    constraints, q, u, udot = constraints_of(model), motion.q, motion.u, motion.udot
-    assert u is not None
-    assert udot is not None
+    constraints, q, u, udot = constraints_of(model), motion.q, motion.speeds, motion.accelerations
     check_locked(model, motion)
     if not constraints or not len(motion.time):
         return
@@ -130,9 +128,7 @@ def check_consistent(model: Model, motion: Motion) -> None:
 
 def check_locked(model: Model, motion: Motion) -> None:
     """ValueError, with the time, for a locked coordinate that a motion with u and udot moves."""
-    u, udot, system = motion.u, motion.udot, model.system
-    assert u is not None
-    assert udot is not None
+    u, udot, system = motion.speeds, motion.accelerations, model.system
     for coordinate in model.coordinates:
         if coordinate.locked and coordinate.name in system.coordinate_names:
             rows = list(system.indices.velocities_of_coordinate(coordinate.name))

@@ -437,10 +437,11 @@ class Demands:
         model = motion.check_system(model)
         controls = prescribed_controls(model, motion.time) if controls is None else controls
         needed = inverse_dynamics_of_motion(model, motion, loads, controls=controls)
-        assert motion.u is not None
         joints = joints_of(model, cones)
         paths = paths_along(model, motion.q, joints)
-        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time, free)
+        found = cls(
+            model, (motion.q, motion.speeds), needed.torque, reserves, cones, paths, untracked, motion.time, free
+        )
         found.needed, found.controls = needed, controls
         found.prescribe(prescribed_activations(model, motion.time) if activation is None else activation)
         found._press(motion, joints, paths.jacobian)
@@ -501,10 +502,10 @@ class Demands:
         self.through = constraint_lines(model, motion, joints, self.parents)
         self.outer = self.needed.wrenches
         if joints:
-            assert motion.u is not None
-            assert motion.udot is not None
-            self.outer = self.outer + acting_wrenches(model, motion.q, motion.u, motion.time, controls=self.controls)
-            passing = joint_reactions(model.system, motion.q, motion.u, motion.udot, self.outer)
+            self.outer = self.outer + acting_wrenches(
+                model, motion.q, motion.speeds, motion.time, controls=self.controls
+            )
+            passing = joint_reactions(model.system, motion.q, motion.speeds, motion.accelerations, self.outer)
             self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
         if self.through is not None:
             self.lines = self.lines + J[:, None] @ self.through
