@@ -21,12 +21,12 @@ from .equations import potential_energy as potential_energy
 from .equations import power as power
 from .equations import sparse_mass_matrix as sparse_mass_matrix
 from .equations import wrench_at as wrench_at
-from .gamma import Gamma as Gamma
-from .gamma import forward_dynamics_gamma as forward_dynamics_gamma
 from .ground import ground_reactions as ground_reactions
-from .quaternion_form import first_order_form as first_order_form
-from .quaternion_form import quaternion_accelerations as quaternion_accelerations
-from .quaternion_form import quaternion_form as quaternion_form
+from .other_coordinates import Gamma as Gamma
+from .other_coordinates import first_order_form as first_order_form
+from .other_coordinates import forward_dynamics_gamma as forward_dynamics_gamma
+from .other_coordinates import quaternion_accelerations as quaternion_accelerations
+from .other_coordinates import quaternion_form as quaternion_form
 from .sensitivity import Linearization as Linearization
 from .sensitivity import SimulationGradient as SimulationGradient
 from .sensitivity import StepDerivatives as StepDerivatives

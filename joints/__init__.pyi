@@ -1,5 +1,5 @@
 from .conversion.balls import ball_joint_obstacle as ball_joint_obstacle
-from .conversion.branches import with_branches as with_branches
+from .conversion.balls import with_branches as with_branches
 from .conversion.convert import convert_coordinates as convert_coordinates
 from .conversion.convert import convert_velocities as convert_velocities
 from .conversion.convert import with_rotations as with_rotations

@@ -20,7 +20,7 @@ from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.data.motions.motion import check_motion
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics import Trajectory
-from myoquat.joints.conversion.branches import on_branches_of
+from myoquat.joints.conversion.balls import on_branches_of
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix

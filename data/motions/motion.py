@@ -28,7 +28,7 @@ from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.conversion.branches import continuous_branches, named_rotations, on_branches_of
+from myoquat.joints.conversion.balls import continuous_branches, named_rotations, on_branches_of
 from myoquat.joints.conversion.convert import same_pose, same_speeds
 from myoquat.joints.errors import errors_in
 from myoquat.joints.evaluation import SystemLike, system_of

@@ -1,11 +1,9 @@
-"""Integrators: one file per method, all with the verbs of `myoquat.dynamics.integrators.base`."""
+"""Integrators: one class per method, all with the verbs of `myoquat.dynamics.integrators.base`."""
 
 from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.dynamics.integrators.lie_rk4 import LieRungeKutta4
+from myoquat.dynamics.integrators.explicit import LieRungeKutta4, RungeKutta4, SemiImplicitEuler
 from myoquat.dynamics.integrators.radau import Radau, differences
-from myoquat.dynamics.integrators.rk4 import RungeKutta4
-from myoquat.dynamics.integrators.semi_implicit import SemiImplicitEuler
 from myoquat.dynamics.integrators.variational import Variational
 
 FIXED_STEP: dict[str, FixedStep] = {

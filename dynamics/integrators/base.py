@@ -100,13 +100,9 @@ class FixedStep(ABC):
 
             return None if getattr(whole, part) is None else run
 
-        return replace(
-            whole,
-            step=varied("step", 3),
-            slope=varied("slope", 2),
-            project=varied("project", 2),
-            bound=varied("bound", 2),
-        )
+        counts = {"step": 3, "slope": 2, "project": 2, "bound": 2}
+        parts: dict[str, Any] = {part: varied(part, before) for part, before in counts.items()}
+        return replace(whole, **parts)
 
     def kept_loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
         """The compiled loop over the method's state, compiled at its first use."""

@@ -5,6 +5,6 @@ from .events import Occurrence as Occurrence
 from .methods import Run as Run
 from .results.trajectory import Trajectory as Trajectory
 from .simulate import SimulationWarning as SimulationWarning
+from .simulate import Simulator as Simulator
 from .simulate import simulate as simulate
-from .simulator import Simulator as Simulator
 from .stiffness import StiffnessWarning as StiffnessWarning

@@ -21,8 +21,15 @@ from myoquat.joints import (
     ModelError,
     SphericalJoint,
 )
-from myoquat.joints.conversion.balls import as_ball, ball_joint_obstacle, followed, in_angles, with_ranges
-from myoquat.joints.conversion.branches import differs, named_rotations
+from myoquat.joints.conversion.balls import (
+    as_ball,
+    ball_joint_obstacle,
+    differs,
+    followed,
+    in_angles,
+    named_rotations,
+    with_ranges,
+)
 from myoquat.joints.conversion.chains import Coupling, find_chains
 from myoquat.joints.multibody import state
 from myoquat.joints.rates import CONDITION_LIMIT

@@ -15,9 +15,9 @@ from myoquat.joints.sequences import axes, euler_from_quaternion, euler_rate_inv
 from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
 from myoquat.joints.types.base import AxesJoint, CoordinateJoint, JointFacts, Vector3, unit_axis
 from myoquat.joints.types.spherical import SphericalJoint
-from myoquat.joints.vectors import components, cross, matvec, vecmat
+from myoquat.joints.vectors import components, matvec, vecmat
 
-__all__ = ["EulerJoint", "GimbalJoint", "PointedJoint", "TurnsJoint", "UniversalJoint"]
+__all__ = ["EulerJoint", "GimbalJoint", "TurnsJoint", "UniversalJoint"]
 
 
 # ---- Three rotations about fixed axes: by an Euler sequence, or by coordinates with a file's names ----------------
@@ -195,53 +195,3 @@ class UniversalJoint(AxesJoint):
     @property
     def rotates_about(self) -> tuple[Vector3, ...]:
         return self.first, self.second
-
-
-# ---- Three rotations of a body whose origin depends on where one of its axes points ---------------------------------
-
-
-class PointedJoint(CoordinateJoint):
-    """The rotations of `euler_joint`; the child's origin is a function p of n = R e, e the child's `pointer` axis."""
-
-    pointer: ClassVar[int]
-
-    @property
-    @abstractmethod
-    def euler_joint(self) -> EulerJoint:
-        """The joint of the rotations alone."""
-
-    @abstractmethod
-    def origin(self, n: Array) -> Array:
-        """(..., 3) p at n (..., 3)."""
-
-    @abstractmethod
-    def origin_rates(self, n: Array, rate: Array, bend: Array) -> Pair:
-        """(..., 3) each, the first two derivatives of p along a motion, from those of n."""
-
-    def angles_at(self, q: Array) -> Array:
-        """(..., 3) angles of the Euler joint at q."""
-        return q
-
-    def transform(self, q: Array) -> Pair:
-        R, _ = self.euler_joint.transform(self.angles_at(q))
-        return R, self.origin(R[..., :, self.pointer])
-
-    def subspace(self, q: Array) -> Pair:
-        """S_omega = B, S_v = R^T dp along R (b x e) for the columns b of B."""
-        x, e = self.angles_at(q), np.eye(3)[self.pointer]
-        (R, _), (B, _) = self.euler_joint.transform(x), self.euler_joint.subspace(x)
-        turned = [matvec(R, cross(B[..., :, k], e)) for k in range(3)]
-        columns = [vecmat(self.origin_rates(R[..., :, self.pointer], rate, rate)[0], R) for rate in turned]
-        return B, np.stack(columns, axis=-1)
-
-    def drift(self, q: Array, u: Array) -> Pair:
-        """omega's as of the Euler joint; v's from v = R^T pdot."""
-        x, e = self.angles_at(q), np.eye(3)[self.pointer]
-        (R, _), (B, _), (c_omega, _) = (
-            self.euler_joint.transform(x), self.euler_joint.subspace(x), self.euler_joint.drift(x, u)
-        )  # fmt: skip
-        omega = matvec(B, u)
-        turned = cross(omega, e)
-        rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, e))
-        p_rate, p_bend = self.origin_rates(R[..., :, self.pointer], rate, bend)
-        return c_omega, vecmat(p_bend, R) - cross(omega, vecmat(p_rate, R))

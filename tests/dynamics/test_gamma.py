@@ -9,8 +9,13 @@ import pytest
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.dynamics.constraints import PointLoop, PositionFormula
-from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
-from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
+from myoquat.dynamics.other_coordinates import (
+    Gamma,
+    first_order_form,
+    forward_dynamics_gamma,
+    quaternion_accelerations,
+    quaternion_form,
+)
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.multibody.system import Body

@@ -15,7 +15,7 @@ from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities
 from myoquat.dynamics.rows import least_motions
-from myoquat.joints.conversion.branches import on_branches_of
+from myoquat.joints.conversion.balls import on_branches_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 

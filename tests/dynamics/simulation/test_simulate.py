@@ -1,5 +1,6 @@
 """simulate against the independent trajectory of `two_link`, its inputs in every form, and its refusals."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_inputs_in_every_form_agree(model, activation):
 
 def test_chunks_do_not_show(model, monkeypatch):
     whole = simulate(model, duration=0.1, output_step=0.005)
-    monkeypatch.setattr("myoquat.dynamics.simulation.simulator.STEPS_PER_CHUNK", 7)
+    monkeypatch.setattr(sys.modules[Simulator.__module__], "STEPS_PER_CHUNK", 7)
     seen = []
     parts = Simulator(model)(model.start_q, model.start_u, 0.1, output_step=0.005, tick=seen.append)
     assert np.array_equal(parts.q, whole.q)

@@ -1,4 +1,4 @@
-"""A Runge-Kutta method of order 4 on the Lie group of poses: no stage leaves |Q| = 1."""
+"""Explicit methods: Runge-Kutta of order 4 on coordinates and on the Lie group of poses, and semi-implicit Euler."""
 
 from typing import ClassVar
 
@@ -11,7 +11,27 @@ from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined
 from myoquat.kernels import ExplicitMethod
 
-__all__ = ["LieRungeKutta4"]
+__all__ = ["LieRungeKutta4", "RungeKutta4", "SemiImplicitEuler"]
+
+
+class RungeKutta4(FixedStep):
+    """x + h (k1 + 2 k2 + 2 k3 + k4) / 6, then |Q| = 1 by division ("projection"), by a force that pulls it back
+    ("baumgarte"), or not at all. In the last case |Q| drifts by O(h^5) a step ("none").
+
+    Dividing by |Q| does not lower the order: |Q| - 1 is of the order of the local error.
+
+    >>> from myoquat.dynamics.integrators import RungeKutta4
+    >>> RungeKutta4.name, RungeKutta4.order, RungeKutta4.stabilizations
+    ('rk4', 4, ('projection', 'norm', 'baumgarte', 'none'))
+    """
+
+    name: ClassVar[str] = "rk4"
+    order: ClassVar[int] = 4
+    stability_bound: ClassVar[float] = 2.785
+    by_acceleration: ClassVar[bool] = True
+
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        return StepFormula(slope=equations.rate, project=equations.projection(stabilization), bound=equations.beyond)
 
 
 class LieRungeKutta4(FixedStep):
@@ -71,3 +91,33 @@ class LieRungeKutta4(FixedStep):
             project=equations.projection(stabilization),
             bound=equations.beyond,
         )
+
+
+class SemiImplicitEuler(FixedStep):
+    """u' = u + h udot(t, q, u), q' = q exp(h u'): order 1, one evaluation a step, what physics engines do. States of
+    muscles move by h times their rate at the start, activations with bounds up to these.
+
+    Quaternions turn by the exponential, so that |Q| is kept to round-off, which adds up ("none"), or divided out
+    ("projection").
+
+    >>> from myoquat.dynamics.integrators import SemiImplicitEuler
+    >>> SemiImplicitEuler.name, SemiImplicitEuler.order, SemiImplicitEuler.stabilizations
+    ('semi_implicit_euler', 1, ('projection', 'norm', 'none'))
+    """
+
+    name: ClassVar[str] = "semi_implicit_euler"
+    order: ClassVar[int] = 1
+    stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
+    stability_bound: ClassVar[float] = 2.0
+    by_acceleration: ClassVar[bool] = True
+
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
+            q, u = equations.split(x)
+            given = equations.given(t, x, values)
+            own = [equations.bounded(given["own"] + h * rate) for rate in equations.own_rate(q, u, given)]
+            u = u + h * equations.acceleration(t, q, u, given)
+            after = joined([state.integrate(equations.system, q, h * u), u, *own])
+            return equations.stabilized(after, stabilization, t + h)
+
+        return StepFormula(step=step, bound=equations.beyond)
