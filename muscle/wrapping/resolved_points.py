@@ -8,7 +8,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
 
-__all__ = ["Poses", "Site", "distance"]
+__all__ = ["Poses", "Site"]
 
 Poses = Mapping[str, tuple[Array, Array]]  # body -> R, p in the world
 
@@ -39,10 +39,3 @@ class Site:
         if isinstance(condition, bool):
             return self
         return Site(np.where(condition[..., None], self.world, other.world))
-
-
-def distance(a: Site, b: Site) -> Array:
-    """(...) [m] from one point to the other."""
-    d = b.world - a.world
-    result: Array = np.sqrt(np.sum(d * d, axis=-1))
-    return result

@@ -127,7 +127,7 @@ def _problem(
     zero, acts = 0.0 * A[..., 0], [~always(A[..., 0])] * len(slots)
     given = [zero + float(len(slots))] * len(slots)
     frame = spread(np.eye(3), 2), 0.0 * A
-    surfaces = [PlacedSurface(*frame, spread(np.stack([as_array(x) for x in own.numbers()])), own) for own in slots]
+    surfaces = [PlacedSurface(*frame, spread(own.numbers()), own) for own in slots]
     for i, (k, m, p) in enumerate(zip(numbered, meetings, placed, strict=True)):
         surfaces[k] = PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), slots[k])
         acts[k], given[k] = ~acts[k] & m.acts, zero + float(i)
@@ -139,11 +139,8 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
     (segment, scale, turned), given = _normalized(problem[0]), problem[1]
     never, order, none = ~always(scale), _first_order(segment, given), Contact.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
-    met = [
-        x & placed.wrap.meets(*segment.line(i))
-        for i, (placed, x) in enumerate(zip(segment.surfaces, segment.acts, strict=True))
-    ]
-    contacts = [route.contact(i, x | ~_is_solved(segment, i)) for i, x in enumerate(met)]
+    asked = [segment.acts[i] & own.wrap.meets(*segment.line(i)) for i, own in enumerate(segment.surfaces)]
+    contacts = [route.contact(i, x | (never if segment.types[i].solved else ~never)) for i, x in enumerate(asked)]
     alone = tuple(_Alone.of(segment, i, c) for i, c in enumerate(contacts))
     over = [x & c.on for x, c in zip(_longest(alone), contacts, strict=True)]
     one = reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
@@ -182,12 +179,6 @@ def _sought(problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> tupl
     order = _first_order(segment, tuple(np.where(turned, float(len(given) - 1) - x, x) for x in given))
     search = _shortest(segment, tuple(choose(turned, x.turned, x) for x in alone), order)
     return search.best, _beside_a_jump(search, segment)
-
-
-def _is_solved(segment: Segment, number: int) -> Array:
-    """(...) whether a surface has no closed form."""
-    here = always(segment.start[..., 0])
-    return here if segment.types[number].solved else ~here
 
 
 def _beside_others(route: Route, alone: Sequence[Contact], where: Array) -> tuple[list[Contact], Array]:
@@ -266,8 +257,7 @@ def _normalized(segment: Segment) -> tuple[Segment, Array, Array]:
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
     R, p = poses[wrap.body]
     axes = np.stack([matvec(R, e) for e in _axes(wrap)], axis=-2)
-    numbers = np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
-    return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), numbers, _prototype(wrap))
+    return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), wrap.numbers(), _prototype(wrap))
 
 
 def _axes(wrap: Wrap) -> tuple[Array, Array, Array]:
@@ -283,17 +273,16 @@ def _prototype(wrap: Wrap) -> Wrap:
     return replace(wrap.prototype, quadrant="+x") if wrap.sided else wrap.prototype
 
 
-def _guessed_order(segment: Segment) -> Order:
-    """(...) each, the order of the surfaces along the line between the ends, as whole numbers from 0."""
+def _first_order(segment: Segment, given: Order) -> Order:
+    """(...) each, the order of the surfaces: the given one, or that along the line between the ends, as whole numbers
+    from 0."""
+    if _in_given_order(segment):
+        return given
     start, end, along = segment.start, segment.end, []
     for placed in segment.surfaces:
         middle = placed.in_world(placed.wrap.middle(placed.seen(start), placed.seen(end)))
         along.append(dot(middle - start, end - start))
     return ranks(along)
-
-
-def _first_order(segment: Segment, given: Order) -> Order:
-    return given if _in_given_order(segment) else _guessed_order(segment)
 
 
 def _in_given_order(segment: Segment) -> bool:

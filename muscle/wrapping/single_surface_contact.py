@@ -83,7 +83,7 @@ class Meeting:
         asked = always(straight.arc) & where & self.touches
         batch = np.shape(asked)
         A, B = (np.broadcast_to(x, (*batch, 3), subok=True) for x in seen)
-        numbers = np.broadcast_to(_numbers(wrap), (*batch, len(wrap.numbers())), subok=True)
+        numbers = np.broadcast_to(wrap.numbers(), (*batch, wrap.numbers().shape[-1]), subok=True)
         surface = PlacedSurface(np.broadcast_to(np.eye(3), (*batch, 3, 3)), 0.0 * A, numbers, wrap.prototype)
         c = surface.contact((A, B), (A, B), where=asked)
         (c,) = moving_contacts(Route(Segment(A, B, (surface,), (asked,)), (c,), (0.0 * c.arc,)))
@@ -138,13 +138,9 @@ def _placed(wrap: Wrap, c: Contact) -> Contact:
     return replace(c, P=wrap.in_body(c.P), Q=wrap.in_body(c.Q))
 
 
-def _numbers(wrap: Wrap) -> Array:
-    return np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
-
-
 def _together(prototype: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
     """The contacts of surfaces of one type. Rows hold the ends, and the surfaces' numbers if these are symbols."""
-    numbers = [joined([as_array(wrap.position), as_array(wrap.orientation), _numbers(wrap)]) for wrap in wraps]
+    numbers = [joined([as_array(wrap.position), as_array(wrap.orientation), wrap.numbers()]) for wrap in wraps]
     rows: list[list[Array]] = [list(line) for line in ends]
     fixed = np.zeros((len(wraps), 0))
     if any(map(is_symbolic, numbers)):

@@ -14,7 +14,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import MAX_NUMBER, check_vector, is_plausible
-from myoquat.joints.vectors import cross, dot, matvec, vecmat
+from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.vectors import always
 
@@ -216,13 +216,10 @@ class Wrap(Record, ABC):
         counts = {name: len(x) if isinstance(x, tuple) else 0 for name, x in self._nominal().items()}
         return counts if self.hint is None or not self._sided else {**counts, "hint": 3}
 
-    def numbers(self) -> tuple[Any, ...]:
-        """The numbers that make the shape, for `shaped`."""
-        found: list[Any] = []
-        for name, count in self._in_numbers().items():
-            value = getattr(self, name)
-            found += [as_array(value)[..., i] for i in range(count)] if count else [value]
-        return tuple(found)
+    def numbers(self) -> Array:
+        """(..., n) the numbers that make the shape, for `shaped`."""
+        found = [as_array(getattr(self, name)) for name in self._in_numbers()]
+        return joined([x if n else x[..., None] for x, n in zip(found, self._in_numbers().values(), strict=True)])
 
     def shaped(self, numbers: Array) -> Self:
         """The same surface with other `numbers` (..., n), floats or symbols, for each state of a batch its own."""
