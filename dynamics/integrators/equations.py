@@ -173,7 +173,10 @@ class StateEquations:
 
     def at(self, values: Sequence[Any]) -> tuple["StateEquations", Sequence[Any]]:
         """The equations with the numbers that vary, from the values after x, and the other values."""
-        return (self.fixed(values[-1]), values[:-1]) if self.names else (self, values)
+        if not self.names:
+            return self, values
+        place = [*self.inputs, *self.parameters].index("p")
+        return self.fixed(values[place]), [*values[:place], *values[place + 1 :]]
 
     def fixed(self, p: Array | None) -> Self:
         """The equations with the numbers p (n,) in the model, as all other fields say."""
