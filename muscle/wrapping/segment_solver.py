@@ -157,7 +157,7 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
     nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
     best, doubtful = call_where(_sought, (segment, alone, given, turned), searched, (nothing, never))
     along = choose(searched, tuple(np.where(turned, -x, x) for x in best.order), order)
-    near = zip(_near_planes(best.route(segment)), _near_planes(replace(lone, contacts=contacts)), strict=True)
+    near = zip(_near_planes(best.route(segment)), _near_planes(replace(lone, contacts=tuple(contacts))), strict=True)
     contacts, there, unit = [], turned[..., None], scale[..., None]
     for (c, own), through, place in zip(near, best.through, along, strict=True):
         jump = np.where(doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
