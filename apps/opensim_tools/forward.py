@@ -61,6 +61,9 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     """Follow the motion of a setup and note the files of what the model did, its controls, forces and errors."""
     whole = load_model(setup.model, "file")
     reserves = _reserves(setup, whole)
+    if whole.inputs:
+        names = ", ".join(own.name for own in whole.inputs)
+        note(f"the model's controllers of {names} are left out; OpenSim adds their values to what it finds")
     model = replace(whole, actuators=(), inputs=())
     motion = _frames(setup, model)
     tell_missing_times(motion.time, setup.times, outputs.tell)

@@ -1,5 +1,6 @@
 """CMCTool: its setup, and the files of a limb that follows a motion."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from myoquat.apps.opensim_tools import forward, run_setup
 from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError
+from myoquat.joints.functions import Constant
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
@@ -60,11 +62,16 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
     monkeypatch.setattr(forward, "computed_muscle_control", followed)
     analyses = '<AnalysisSet><objects><Kinematics name="moves"/><ForceReporter name="forces"/></objects></AnalysisSet>'
     (folder / "setup.xml").write_text(SETUP.replace("<task_set", f"{analyses}<task_set"))
+    limb = mq.load_model(folder / "limb.osim")
+    replace(limb, inputs=(mq.muscle.PrescribedInput("front", Constant(0.1)),)).save(
+        folder / "limb.osim", overwrite=True
+    )
     with pytest.warns(MotionWarning) as messages:
         written = run_setup(folder / "setup.xml")
     words = " ".join(str(one.message) for one in messages)
     assert "<constraints_file> is left out" in words
     assert "<BodyActuator> push is left out" in words
+    assert "the model's controllers of front are left out" in words
     tables = {path.name.removeprefix("limb_").removesuffix(".sto"): path for path in written}
     tables = {name: load_table(path) if path.suffix == ".sto" else path for name, path in tables.items()}
     several = {f"{name}_{end}" for name, ends in (("moves", "q u dudt"), ("Actuation", "force speed power"))
