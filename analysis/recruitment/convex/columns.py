@@ -98,9 +98,11 @@ class Columns:
 
     def prepared(self, columns: Array, weight: Array, low: Array, high: Array, has: Array, power: Array, x: Array,
                  distance: Array, bound: Array, multipliers: Array) -> dict[str, Array]:  # fmt: skip
-        """The conditions at a point, and sums over the variables: the rows B x, and the others measure convergence:
-        products of the bounds' multipliers and distances, residuals of gradients, the objective, its least at this
-        price, the greatest price times x, and the size of that."""
+        """The conditions at a point, and sums over the variables: the rows B x, and measures of convergence.
+
+        These are products of the bounds' multipliers and distances, residuals of gradients, the objective, its least
+        at this price, the greatest price times x, and the size of that.
+        """
         p, price = self._power(power), _dot(columns, multipliers)
         stationary = terms.slope(weight, p, x) - price - bound[..., 0] + bound[..., 1]
         span = np.minimum(distance[..., 0] + 1 - has[..., 0], distance[..., 1] + 1 - has[..., 1])

@@ -210,9 +210,11 @@ class _Iterations:
                           store={"output0": ("columns", rows)})  # fmt: skip
 
     def _start(self) -> None:
-        """The effort's terms with those that fill the last group, where the iteration starts, and what is known of it:
-        the step of the last iteration and the next one that is expected, whether the end is reached, and how many
-        there were."""
+        """The effort's terms with those that fill the last group, where the iteration starts, and what is known of it.
+
+        Known are the step of the last iteration, the next one that is expected, whether the end is reached, and how
+        many iterations there were.
+        """
         program, tables, extra = self.program, self.tables, self.tables.count - self.shape.n
 
         def filled(*given: Array) -> dict[str, Array]:
