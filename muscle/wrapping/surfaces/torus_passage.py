@@ -90,9 +90,10 @@ class _Path(NamedTuple):
 
 
 def shortest_through(ends: Line, R: Array, r: Array, where: Array, near: Near | None = None) -> Passage:
-    """Where the shortest path between two points (..., 3) around the inner side of a tube of radius r (...) and ring
-    radius R comes onto the tube and leaves it at last, the length between, and the residual of the conditions, infinite
-    while it is no shortest path.
+    """The shortest path between two points (..., 3) around the inner side of a tube of radius r (...), ring radius R.
+
+    Found are where it comes onto the tube and leaves it at last, the length between, and the residual of the
+    conditions, infinite while it is no shortest path.
 
     Newton's method starts from `near` if that is known. Otherwise it starts from four paths until it finds a solution.
     They touch the tube at the azimuths of both ends, of the last end, of the first end, and, across the hole, of both.
