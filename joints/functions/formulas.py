@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import check_types
-from myoquat.core.records import Record, dataclass
+from myoquat.core.records import Record, dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.ranges import check_ranges
@@ -158,7 +158,7 @@ class MultivariatePolynomial(Record):
         terms = dict(zip(self.powers, self.coefficients, strict=True))
         raised = [(*row[:k], row[k] + 1, *row[k + 1 :]) for row in _powers(self.dimension, self.order - 1)]
         coefficients = tuple(power[k] * terms[power] for power in raised)
-        return replace(self, order=self.order - 1, coefficients=coefficients)
+        return unchecked(self, {"order": self.order - 1, "coefficients": coefficients})
 
     def value(self, x: Array) -> Array:
         """(...) f(x), of x (..., dimension), floats or symbols."""
