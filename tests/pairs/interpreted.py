@@ -44,6 +44,9 @@ class _Played:
     def jvp(self, of: Any = None, wrt: Any = None) -> "_Played":
         return _Played(differentiation.jvp(self.formula, of, wrt))
 
+    def hvp(self, of: Any = None, wrt: Any = None) -> "_Played":
+        return _Played(differentiation.hvp(self.formula, of, wrt))
+
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         signature = self.formula.signature
         shapes, sizes = list(signature.inputs.values()), signature.output_sizes
