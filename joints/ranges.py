@@ -147,9 +147,11 @@ def _outside(record: Any) -> str:
     for name in vectors_of(record_type):
         value = getattr(record, name)
         check_unmasked(name, value)
-        rows = () if value is None else value if value and isinstance(value[0], tuple) else (value,)
-        for row in rows:
-            if not all(map(is_plausible, row)):
+        nested = isinstance(value, tuple) and value and isinstance(value[0], tuple)
+        for row in value if nested else () if value is None else (value,):
+            if not isinstance(row, tuple):
+                return f"{name} must be numbers, not {row!r}"
+            if not all(isinstance(x, (int, float)) and is_plausible(x) for x in row):
                 return f"{name} must be finite{size_limit(row)}, not {row}"
     for low, high in getattr(record_type, "ordered", ()):
         first, second = getattr(record, low), getattr(record, high)

@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 Poses = Mapping[str, tuple[Array, Array]]
-BODIES = ("body", "first", "second", "force_frame", "point_frame")  # fields that name bodies
+FRAMES = ("force_frame", "point_frame")  # fields that name bodies, or the world by None
+BODIES = ("body", "first", "second", *FRAMES)  # fields that name bodies
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ActingPart(Record, ABC):
         """ModelError for impossible numbers, and for bodies and coordinates that do not exist."""
         check_ranges(self, self.element)
         for key, value in vars(self).items():
-            if key in BODIES and isinstance(value, str):
+            if key in BODIES and not (isinstance(value, Record) or (value is None and key in FRAMES)):
                 check_bodies(system, value, element=self.element)
             elif key == "coordinate":
                 check_coordinates(system, value, element=self.element)

@@ -9,6 +9,7 @@ from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
+from myoquat.muscle.actuators import BodyActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.points import ConditionalPoint
 
@@ -35,6 +36,9 @@ def _coupler(name, dependent, independent, scale=1.0):
         ({"markers": (Marker("p", "d", (0.0, 0.0, 0.0)),)}, "marker 'p': body 'd' does not exist; known: ground, a"),
         ({"markers": (Marker("p", "a", (0.0, 0.0)),)}, "marker 'p': position must be three finite numbers"),
         ({"markers": (Marker("p", "a", (0.0, 0.0, math.nan)),)}, "marker 'p': position must be three finite numbers"),
+        ({"actuators": (BodyActuator("f", body=None),)}, "actuator 'f': body None does not exist; known: ground, a"),
+        ({"actuators": (BodyActuator("f", body="a", point=(None, 0, 0)),)}, "actuator 'f': point must be finite, not"),
+        ({"actuators": (BodyActuator("f", body="a", point=1.0),)}, "actuator 'f': point must be numbers, not 1.0"),
         ({"couplers": (_coupler("k", "a_angle", "a_angle"),)}, "coupler 'k': coordinate 'a_angle' cannot drive itself"),
         ({"couplers": (_coupler("k", "a_angle", "b_angle", math.inf),)}, "coupler 'k': scale must be finite, not inf"),
         (
