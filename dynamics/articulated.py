@@ -1,8 +1,8 @@
 """Forward dynamics by the articulated-body algorithm.
 
 Three passes: velocities from the root on, articulated bodies towards it, accelerations from it on. The links of a small
-system are written out one after the other. Those of a large one are members of a scan over the tree, with the code
-of each type of link once. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1.
+system are written out one after the other. Those of a large one are rows of a loop for every pass, with the code of
+each type of link once. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1.
 """
 
 import math

@@ -288,7 +288,7 @@ class PendingConstruct(Protocol):
 
 
 class Construct(Protocol):
-    """A construct of control flow inside a traced formula: a loop, a map, a scan, a call or a look-up."""
+    """A construct of control flow inside a traced formula: a loop, a call or a look-up."""
 
     @property
     def ends(self) -> Ends:
@@ -319,9 +319,8 @@ class Traced:
     With constructs inside, the tape takes their results as further inputs, after those of the signature. It gives their
     operands as further outputs:
 
-    - of a loop the start, the constants and which states it is for
-    - of a map column after column
-    - of a scan member after member
+    - of a loop of steps the start, the constants and which states it is for
+    - of a loop over tables the cells that are known at the start
 
     They run in order: the operands of one depend on no later one.
 
