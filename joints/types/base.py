@@ -86,7 +86,7 @@ class Joint(Record, ABC):
     [('revolute', 1, 1), ('spherical', 4, 3), ('floating', 7, 6)]
     """
 
-    kind: ClassVar[str]  # its name in model files: that of `facts` that are the same for all joints of the type
+    kind: ClassVar[str]  # its name in model files; by default that of `facts`, if all joints of the type have the same
     span: ClassVar[str] = "some"  # motions that it leaves free: "some", "rotations" (these alone, all of them) or "all"
     is_weld: ClassVar[bool] = False  # whether its bodies are one
     by_sequence: ClassVar[bool] = False  # whether its rotation is shown, or is, in the angles of its Euler `sequence`
@@ -97,7 +97,7 @@ class Joint(Record, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if isinstance(facts := cls.__dict__.get("facts"), JointFacts):
+        if "kind" not in cls.__dict__ and isinstance(facts := cls.__dict__.get("facts"), JointFacts):
             cls.kind = facts.kind
 
     @property

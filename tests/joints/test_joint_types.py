@@ -11,6 +11,7 @@ from myoquat.joints import (
     EulerJoint,
     FixedJoint,
     FloatingJoint,
+    JointFacts,
     PlanarJoint,
     PrismaticJoint,
     ReversedJoint,
@@ -193,3 +194,9 @@ def test_impossible_joints_are_refused():
         CustomJoint(("a",), rotations=(Axis((1.0, 0.0, 0.0), 1),))
     with pytest.raises(ValueError, match="units must be"):
         CustomJoint(("a",), units=("degree",))
+
+
+def test_a_type_without_a_kind_of_its_own_has_that_of_its_facts():
+    facts = JointFacts("lift", ("height",), ("m",), "joint z")
+    named = type("Named", (PrismaticJoint,), {"kind": "elevator", "facts": facts})
+    assert (type("Unnamed", (PrismaticJoint,), {"facts": facts}).kind, named.kind) == ("lift", "elevator")
