@@ -203,13 +203,14 @@ class FrameCache:
     """The frames of q (t, nq) at some rows, all by default; a block is computed when one of its frames is needed."""
 
     def __init__(self, model: Model, q: Array, rows: Iterable[int] | None = None) -> None:
-        self.rows = np.arange(len(q)) if rows is None else np.unique([*rows])
-        blocks = np.split(self.rows, range(BLOCK_POSES, len(self.rows), BLOCK_POSES))
+        kept = np.arange(len(q)) if rows is None else np.unique([*rows])
+        self._at = {row: divmod(k, BLOCK_POSES) for k, row in enumerate(kept.tolist())}
+        blocks = np.split(kept, range(BLOCK_POSES, len(kept), BLOCK_POSES))
         self._block = lru_cache(MAX_BLOCKS)(lambda k: frames(model, q[blocks[k]]))
 
     def __getitem__(self, row: int) -> Frame:
-        block, place = divmod(int(np.searchsorted(self.rows, row)), BLOCK_POSES)
-        return self._block(block)[place]
+        block, k = self._at[row]
+        return self._block(block)[k]
 
 
 LIMB_RADIUS = 0.06  # of a limb's length

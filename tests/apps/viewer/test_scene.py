@@ -214,6 +214,8 @@ def test_motions_of_all_sources_and_frames_in_blocks(shoulder, tmp_path, rng):
     for cache, row in ((FrameCache(shoulder, q), 290), (FrameCache(shoulder, q, [290, 7, 290]), 290)):
         _, _, length = pieces(polylines(shoulder, q[row : row + 1]))
         np.testing.assert_allclose(cache[row].pieces[2], length[0], atol=1e-12)
+    with pytest.raises(KeyError):
+        FrameCache(shoulder, q, [7, 290])[8]  # a row that it does not have is no other row
     with pytest.raises(TypeError, match="not the float"):
         film_of(shoulder, 3.0)
 
