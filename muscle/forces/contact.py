@@ -159,6 +159,7 @@ class ContactForce(LoadingForce):
         return found
 
     def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
         for pair in self.pairs:
             self.check_bodies(system, *(surface.body for surface in pair))
 
@@ -357,7 +358,6 @@ class LinearContact(ContactForce):
         return self.stiffness / 2 * d * d
 
     def check(self, system: ArticulatedSystem) -> None:
-        check_ranges(self, self.element)
         for surface in (self.first, self.second):
             surface.check(system, self.element)
         if not (can_touch(self.first, self.second) or can_touch(self.second, self.first)):
@@ -453,7 +453,6 @@ class SmoothSphereHalfSpace(ContactForce):
         return total * at_rest * a * width / 2
 
     def check(self, system: ArticulatedSystem) -> None:
-        check_ranges(self, self.element)
         for surface in (self.sphere, self.half_space):
             surface.check(system, self.element)
         super().check(system)
