@@ -66,9 +66,10 @@ PHRASES = {
 ALLOWED: dict[tuple[str, str], str] = {
     (r"\bkind: (ClassVar\[str\]|str)|\.kind\b", ""): "`kind` is the registered name of a type, in files and in tables",
     (r"\bKINDS\b|\bkinds\b", "joints/multibody/sampling.py"): "`kinds` are such names",
-    (r"`kind`|\bkind,|'kind'", "joints/"): "the attribute",
+    (r"`kind`|\bkind,|['\"]kind['\"]", "joints/"): "the attribute",
     (r"'kind'|kind: ", "benchmarks/"): "the attribute of a joint",
     (r"\bkind\b", "tests/data/test_registered_types.py"): "the registered name is what these tests are about",
+    (r"\"kind\"", "tests/joints/test_joint_types.py"): "the attribute",
     (r"`kind`|\*\*kind\*\*", "docs/"): "the same in model files",
     (r"`kind`|\"kind\"|\{ kind = ", "data/toml/"): "the attribute, and the key of shapes in model files",
     (r"\"kind\"", "data/motions/motion.py"): "the name of a level of columns in tables that users keep",

@@ -196,7 +196,7 @@ def test_impossible_joints_are_refused():
         CustomJoint(("a",), units=("degree",))
 
 
-def test_a_type_without_a_kind_of_its_own_has_that_of_its_facts():
+def test_a_type_has_the_registered_name_of_its_facts_or_its_own():
     facts = JointFacts("lift", ("height",), ("m",), "joint z")
     named = type("Named", (PrismaticJoint,), {"kind": "elevator", "facts": facts})
     assert (type("Unnamed", (PrismaticJoint,), {"facts": facts}).kind, named.kind) == ("lift", "elevator")
