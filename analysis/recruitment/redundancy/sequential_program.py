@@ -362,10 +362,12 @@ class SequentialProgramming:
 
     @staticmethod
     def applies(demands: Demands, effort: Effort) -> bool:
-        """Whether the effort is one of squares or higher powers of all activations and reserves, without cones."""
+        """Whether the effort is one of squares or higher powers of all activations and reserves, without cones, and
+        some velocity is free."""
         weights = effort.of_muscles(demands.model.muscle_names)
         positive = weights.min(initial=1.0) > 0 and all(reserve.weight > 0 for reserve in demands.reserves)
-        return bool(2 <= effort.power < np.inf and effort.of == "activation" and positive and not demands.cones)
+        even = 2 <= effort.power < np.inf and effort.of == "activation" and positive
+        return bool(even and demands.torque.shape[-1] and not demands.cones)
 
     def __post_init__(self) -> None:
         demands, effort = self.demands, self.effort

@@ -13,10 +13,12 @@ from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status
+from myoquat.data import Motion
 from myoquat.dynamics import inverse_dynamics
+from myoquat.joints import ArticulatedSystem, Body, FixedJoint
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
-from myoquat.muscle.laws import Millard2012
+from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint, muscle_forces, path_jacobian, path_lengths
+from myoquat.muscle.laws import Millard2012, Thelen2003
 from tests.analysis.recruitment.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
 from tests.bodies import with_muscles
 from tests.volume import draws
@@ -217,6 +219,19 @@ def test_minimum_activation_and_slack_muscles(rng):
     assert (found.force[:, 0] == 0).all()
     assert np.abs(found.activation[:, 0]).max() < 1e-9
     assert not (found.bound > found.effort).any()
+
+
+def test_muscles_of_what_cannot_move_have_the_least_effort():
+    """No velocity is free, and no torque is asked for."""
+    path, law = (PathPoint("ground", (0.0, 0.0, 0.0)), PathPoint("a", (0.1, 0.0, 0.0))), Thelen2003(100.0, 0.05, 0.05)
+    muscle = Muscle(
+        "m", path, law=replace(law, tendon="rigid"), activation_dynamics=ActivationDynamics(minimum_activation=LEAST)
+    )
+    model = Model(ArticulatedSystem((Body("a", "ground", FixedJoint()),)), (muscle,))
+    nothing = np.zeros((40, 0))
+    found = redundancy(model, Motion(model.system, np.linspace(0, 1, 40), nothing, nothing, nothing), backend="numpy")
+    assert (found.status == Status.SOLVED).all()
+    np.testing.assert_allclose(found.activation, LEAST, atol=1e-9)
 
 
 def test_a_coupled_trial_of_nonlinear_laws_has_no_bound():
