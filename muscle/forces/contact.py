@@ -265,7 +265,6 @@ class HuntCrossley(ContactForce):
         return 0.4 * _hertz(self._stiffness(pair)[0], place) * place.depth
 
     def check(self, system: ArticulatedSystem) -> None:
-        check_ranges(self, self.element)
         seen: dict[str, ContactSurface] = {}
         for material in self.materials:
             check_ranges(material, self.element)
@@ -284,6 +283,7 @@ class HuntCrossley(ContactForce):
             pair = type(a), type(b)
             if a.body != b.body and not {pair, pair[::-1]} & {*CURVED, (ContactHalfSpace, ContactHalfSpace)}:
                 raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
+        super().check(system)
 
 
 FRICTION = ("static_friction", "dynamic_friction", "viscous_friction")
