@@ -182,9 +182,6 @@ FOLLOWING = f"""{TOOL} desired_points_file desired_kinematics_file task_set_file
     optimizer_convergence_criterion optimizer_derivative_dx use_curvature_filter"""
 TRACKING = """results_directory input_directory model_file constraint_weight accuracy time_range output_motion_file
     report_errors marker_file"""
-PLACED = (
-    "apply IKTaskSet marker_file coordinate_file time_range output_motion_file output_model_file output_marker_file"
-)
 ANALYSIS = "on start_time end_time step_interval in_degrees"
 SET_MEMBERS = {"MeasurementSet": "Measurement", "MarkerPairSet": "MarkerPair", "BodyScaleSet": "BodyScale",
                "ScaleSet": "Scale", "OrientationWeightSet": "OrientationWeight"}  # fmt: skip
