@@ -147,8 +147,10 @@ def _outside(record: Any) -> str:
     for name in vectors_of(record_type):
         value = getattr(record, name)
         check_unmasked(name, value)
+        if value is None:
+            continue
         nested = isinstance(value, tuple) and value and isinstance(value[0], tuple)
-        for row in value if nested else () if value is None else (value,):
+        for row in value if nested else (value,):
             if not isinstance(row, tuple):
                 return f"{name} must be numbers, not {row!r}"
             if not all(isinstance(x, (int, float)) and is_plausible(x) for x in row):

@@ -152,7 +152,7 @@ def film(
         warnings.warn(scene.missing_geometry_message, stacklevel=2)
     painter = Painter(scene, *options.size, films[0].q, scene.model.name)
     step = options.speed / options.rate
-    reels, clock = Reels(scene, films, recorded, step), len(films[0].time) > 1  # one pose has no course of time
+    reels, clock = Reels(scene, films, recorded, step), len(films[0].time) > 1  # one pose lasts no time
     pictures = (painter.picture(reels.look(t, options.color), f"{t:.2f} s" if clock else "")
                 for t in reels.times(step))  # fmt: skip
     write_film(path, pictures, options.rate)

@@ -265,7 +265,7 @@ class _Iterations:
         bottom, top = lows - x + pull, highs - x + pull
         kept = np.where(bottom < top, 1.0, 0.0)
         return {
-            "softness": 0.5 / (H / 2),
+            "softness": 1.0 / H,
             "bottom": np.where(kept > 0, bottom, 0.0),
             "top": np.where(kept > 0, top, 0.0),
             "gain": slope * kept,
