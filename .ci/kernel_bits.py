@@ -20,10 +20,9 @@ from pathlib import Path
 import numpy as np
 
 import myoquat as mq
-from myoquat.core.lazy_imports import llvm
+from myoquat.core import llvm
 from myoquat.kernels.codegen.ir import Module, Units
-from myoquat.kernels.runtime import batch as batches
-from myoquat.kernels.runtime import compiled
+from myoquat.kernels.runtime import batch as batches, compiled
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.runtime.llvm import compile_object
 from myoquat.kernels.runtime.settings import target

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from myoquat.core.lazy_imports import MissingExtraError
+from myoquat.core import MissingExtraError
 
 __all__ = ["ARGUMENTS", "main", "myoquat", "run"]
 

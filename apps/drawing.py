@@ -16,17 +16,18 @@ from matplotlib.figure import Figure
 from myoquat.analysis.comparison import ModelComparison
 from myoquat.analysis.comparison.sides import SAME
 from myoquat.apps.report import Drawn, Numbers, write_report
-from myoquat.core.figures import TITLES as TITLES_OF_MOTION
-from myoquat.core.figures import (
+from myoquat.core import (
+    TITLES as TITLES_OF_MOTION,
+    Array,
     Panel,
     curve_styles,
     draw_panels,
+    figure_label,
     legend_beside,
     plain_axis,
     small_axes,
+    with_unit,
 )
-from myoquat.core.labels import figure_label, with_unit
-from myoquat.core.typing import Array
 
 __all__ = [
     "curves",

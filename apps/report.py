@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.apps.command import ARGUMENTS
-from myoquat.core.lazy_imports import version_of
-from myoquat.core.records import dataclass
+from myoquat.core import frozen, version_of
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 
@@ -63,7 +62,7 @@ MAX_WORD_LENGTH = 32  # of a cell of a table: longer ones are sentences
 DRAWING = "myoquat.apps.drawing"  # matplotlib, for those who want a report
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Section:
     """A table over the index time [s] under a heading: its curves, and their extremes. `unit` is that of all columns,
     "" where `units` or the names of the columns tell each its own. `axes`: columns by the title of their axis, with
@@ -88,7 +87,7 @@ class Section:
         return [drawing.curves(self.table, units, self.title, self.axes), _extremes(self.table, units)]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Numbers:
     """A table of numbers and words under a heading, with units in the names of its columns."""
 
@@ -100,7 +99,7 @@ class Numbers:
         return [_table(self.table)]
 
 
-@dataclass(frozen=True)
+@frozen
 class Said:
     """Sentences under a heading."""
 
@@ -112,7 +111,7 @@ class Said:
         return [f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Drawn:
     """A figure, or the pixels (h, w, 3) of a picture, under a heading, with a sentence below."""
 

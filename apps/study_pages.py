@@ -21,9 +21,7 @@ from myoquat.analysis.studies import (
     to_table,
 )
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
-from myoquat.core.arguments import indices_of
-from myoquat.core.figures import Picture, legend_above, legend_beside, small_axes
-from myoquat.core.typing import Array
+from myoquat.core import Array, Picture, indices_of, legend_above, legend_beside, small_axes
 from myoquat.data.files import check_output, write_text
 from myoquat.kernels import Outcome
 

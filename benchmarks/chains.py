@@ -15,8 +15,7 @@ import numpy as np
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.mujoco.dynamics import DynamicsLoop as MujocoLoop
 from benchmarks.own.systems import chain, person, random_state
-from benchmarks.pinocchio.dynamics import DERIVATIVES
-from benchmarks.pinocchio.dynamics import DynamicsLoop as PinocchioLoop
+from benchmarks.pinocchio.dynamics import DERIVATIVES, DynamicsLoop as PinocchioLoop
 from myoquat import kernels
 from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives

@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment import MomentPriors, MomentTrial, calibrate_moments, moment_posterior
 from myoquat.analysis.recruitment.emg.moment_calibration import MomentModel, trial_arrays
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import Emg, Motion
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import RevoluteJoint

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, pandas as pd
 from myoquat.data.files import existing, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, parse_rows
 from myoquat.joints import ModelError
@@ -26,7 +24,7 @@ ROTATIONS = ("Xrotation", "Yrotation", "Zrotation")
 CHANNELS = {name.lower(): name for name in (*POSITIONS, *ROTATIONS)}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class BvhJoint:
     """A joint of the hierarchy: its name, the index of its parent (-1 for a root), the offset (3,), the names of its
     channels, and the offset of the end of a last joint, which is drawn."""

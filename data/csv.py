@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core import pandas as pd
 from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of
 

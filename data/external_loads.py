@@ -6,7 +6,7 @@ from typing import Any
 
 from lxml import etree
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.files import beside
 from myoquat.data.xml import Element, add, boolean, complain, document_text, last_name, parse_opensim, text
 from myoquat.joints import ModelError
@@ -20,7 +20,7 @@ __all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_load
 # Reading OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames.
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadEntry:
     """One ExternalForce: the body, the frames of force and point, and its line in the file.
 

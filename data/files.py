@@ -14,8 +14,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types
 from myoquat.joints import ModelError
 from myoquat.joints.errors import shortened
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from myoquat import muscle
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.reports import ImplausibleValues
 from myoquat.joints import ModelError
 
@@ -33,7 +33,7 @@ class ModelSpec(Protocol):
     def compile(self) -> CompiledModel: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelFormat:
     """A format of model files: its name, the module with its verbs `read_model` and `write_model`, and the `options`
     that `load_model` takes for it.

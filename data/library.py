@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat import muscle
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import resources
+from myoquat.core import PATH, check_types, resources
 from myoquat.data import osim
 from myoquat.data.files import near_file
 from myoquat.data.formats import MODEL_FORMATS, CompiledModel, ModelSpec, model_format

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data.files import read_lines, read_start
 from myoquat.data.xml import Element, parse
 from myoquat.joints import ModelError
@@ -19,7 +18,7 @@ MESH_FILES = (".vtp", ".stl", ".obj", ".msh")
 MAX_BYTES = 128 * 2**20  # a scanned skeleton stays below
 
 
-@dataclass(frozen=True)
+@frozen
 class Mesh:
     """vertices (v, 3) [m], faces (f, 3) numbers of vertices, counter-clockwise from outside."""
 

@@ -8,15 +8,13 @@ points forward as the subject stood in the calibration, its z upwards.
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, pandas as pd
 from myoquat.data.files import existing, regular_file
 from myoquat.data.rows import AXES, MAX_BYTES
 from myoquat.joints import ModelError

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.files import existing
 from myoquat.data.osim.document import read_root
 from myoquat.data.reports import ImplausibleValues
@@ -75,7 +75,7 @@ IN_MEMORY = "no file of {}: Moco does not write what was set in memory. Save it,
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Processor:
     """A ModelProcessor or TableProcessor: a file, or the element of a model in the document, and operators in order.
     Both are None where the file holds neither, such as a table that was set by a program."""
@@ -86,7 +86,7 @@ class Processor:
     operators: tuple[Element, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class VariableInfo:
     """Bounds of a state or a control by name, or of all whose names match a regular expression; None where it says
     nothing."""
@@ -99,7 +99,7 @@ class VariableInfo:
     final: Interval | None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MocoFile:
     """A file of Moco: which tool, its name, and the document; version: that of the document."""
 

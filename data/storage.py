@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core import PATH, check_types, pandas as pd
 from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, format_rows, parse_rows, tell, text_of
 from myoquat.joints import ModelError

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import missing_extra
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types, missing_extra, pandas as pd
 from myoquat.data.files import check_output, write_bytes
 
 __all__ = ["column_units", "labelled", "over_time", "write_table"]

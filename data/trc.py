@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core import PATH, check_types, pandas as pd
 from myoquat.data.c3d.read_child import LENGTHS, unit_in
 from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike
 from myoquat.data.files import write_text
 from myoquat.data.library import load_model
 from myoquat.data.meshes import Mesh

@@ -15,7 +15,7 @@ from pictures import drawn
 
 import myoquat as mq
 from myoquat.analysis import plot_curves
-from myoquat.core.figures import curve_styles
+from myoquat.core import curve_styles
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
 from myoquat.muscle.display import stick_figure

@@ -1,52 +1,63 @@
-from . import constraints as constraints
-from . import udwadia_kalaba as udwadia_kalaba
-from .derivatives import DynamicsHessianProduct as DynamicsHessianProduct
-from .derivatives import ForwardDynamicsDerivatives as ForwardDynamicsDerivatives
-from .derivatives import InverseDynamicsDerivatives as InverseDynamicsDerivatives
-from .derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
-from .derivatives import forward_dynamics_hvp as forward_dynamics_hvp
-from .derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
-from .derivatives import inverse_dynamics_hvp as inverse_dynamics_hvp
-from .equations import SparseMassMatrix as SparseMassMatrix
-from .equations import bias_force as bias_force
-from .equations import external_force as external_force
-from .equations import forward_dynamics as forward_dynamics
-from .equations import gravity_force as gravity_force
-from .equations import inverse_dynamics as inverse_dynamics
-from .equations import inverse_mass_matrix as inverse_mass_matrix
-from .equations import joint_reactions as joint_reactions
-from .equations import kinetic_energy as kinetic_energy
-from .equations import mass_matrix as mass_matrix
-from .equations import potential_energy as potential_energy
-from .equations import power as power
-from .equations import sparse_mass_matrix as sparse_mass_matrix
-from .equations import wrench_at as wrench_at
+from . import constraints as constraints, udwadia_kalaba as udwadia_kalaba
+from .derivatives import (
+    DynamicsHessianProduct as DynamicsHessianProduct,
+    ForwardDynamicsDerivatives as ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives as InverseDynamicsDerivatives,
+    forward_dynamics_derivatives as forward_dynamics_derivatives,
+    forward_dynamics_hvp as forward_dynamics_hvp,
+    inverse_dynamics_derivatives as inverse_dynamics_derivatives,
+    inverse_dynamics_hvp as inverse_dynamics_hvp,
+)
+from .equations import (
+    SparseMassMatrix as SparseMassMatrix,
+    bias_force as bias_force,
+    external_force as external_force,
+    forward_dynamics as forward_dynamics,
+    gravity_force as gravity_force,
+    inverse_dynamics as inverse_dynamics,
+    inverse_mass_matrix as inverse_mass_matrix,
+    joint_reactions as joint_reactions,
+    kinetic_energy as kinetic_energy,
+    mass_matrix as mass_matrix,
+    potential_energy as potential_energy,
+    power as power,
+    sparse_mass_matrix as sparse_mass_matrix,
+    wrench_at as wrench_at,
+)
 from .ground import ground_reactions as ground_reactions
-from .other_coordinates import Gamma as Gamma
-from .other_coordinates import first_order_form as first_order_form
-from .other_coordinates import forward_dynamics_gamma as forward_dynamics_gamma
-from .other_coordinates import quaternion_accelerations as quaternion_accelerations
-from .other_coordinates import quaternion_form as quaternion_form
-from .sensitivity import Linearization as Linearization
-from .sensitivity import SimulationGradient as SimulationGradient
-from .sensitivity import StepDerivatives as StepDerivatives
-from .sensitivity import linearize as linearize
-from .sensitivity import model_function as model_function
-from .sensitivity import simulation_gradient as simulation_gradient
-from .sensitivity import step_derivatives as step_derivatives
-from .simulation import Event as Event
-from .simulation import Inputs as Inputs
-from .simulation import Occurrence as Occurrence
-from .simulation import Run as Run
-from .simulation import SimulationWarning as SimulationWarning
-from .simulation import Simulator as Simulator
-from .simulation import StateFeedback as StateFeedback
-from .simulation import StiffnessWarning as StiffnessWarning
-from .simulation import Trajectory as Trajectory
-from .simulation import simulate as simulate
-from .skeleton import PlanarSkeleton as PlanarSkeleton
-from .skeleton import skeleton_bias as skeleton_bias
-from .skeleton import skeleton_end as skeleton_end
-from .skeleton import skeleton_fd as skeleton_fd
-from .skeleton import skeleton_id as skeleton_id
-from .skeleton import skeleton_mass as skeleton_mass
+from .other_coordinates import (
+    Gamma as Gamma,
+    first_order_form as first_order_form,
+    forward_dynamics_gamma as forward_dynamics_gamma,
+    quaternion_accelerations as quaternion_accelerations,
+    quaternion_form as quaternion_form,
+)
+from .sensitivity import (
+    Linearization as Linearization,
+    SimulationGradient as SimulationGradient,
+    StepDerivatives as StepDerivatives,
+    linearize as linearize,
+    model_function as model_function,
+    simulation_gradient as simulation_gradient,
+    step_derivatives as step_derivatives,
+)
+from .simulation import (
+    Event as Event,
+    Inputs as Inputs,
+    Occurrence as Occurrence,
+    Run as Run,
+    SimulationWarning as SimulationWarning,
+    Simulator as Simulator,
+    StateFeedback as StateFeedback,
+    StiffnessWarning as StiffnessWarning,
+    Trajectory as Trajectory,
+    simulate as simulate,
+)
+from .skeleton import (
+    PlanarSkeleton as PlanarSkeleton,
+    skeleton_bias as skeleton_bias,
+    skeleton_end as skeleton_end,
+    skeleton_fd as skeleton_fd,
+    skeleton_id as skeleton_id,
+    skeleton_mass as skeleton_mass,
+)

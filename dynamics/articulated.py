@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair
 from myoquat.dynamics import factor
 from myoquat.dynamics.factor import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic, link_wrenches, passive_force

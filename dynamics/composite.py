@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair
 from myoquat.dynamics.inverse import rotor_inertia
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import Motion, carried_sums, kinematics, world_poses

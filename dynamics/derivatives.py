@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
@@ -204,7 +203,7 @@ def inverse_dynamics_hvp(
     ).hessian_product(weights, direction)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Request:
     """Checked values of all variables, in order, and the public function that asks for derivatives."""
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
 from myoquat.joints import ArticulatedSystem

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.dynamics.composite import add_blocks, mass
 from myoquat.dynamics.inverse import inverse
 from myoquat.dynamics.rows import filled_entries

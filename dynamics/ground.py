@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
+from myoquat.core import check_types
 from myoquat.data import motions
 from myoquat.data.motions.motion import check_motion
 from myoquat.muscle import Model, contact_forces

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.motion import (
     Motion,

@@ -4,10 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.content import content_key
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, content_key, frozen, real_array
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.factor import solve_small
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
@@ -37,7 +34,7 @@ __all__ = ["Gamma", "first_order_form", "forward_dynamics_gamma", "quaternion_ac
 IDENTITY_TOLERANCE = 1e-8  # both identities of gamma hold within it
 
 
-@dataclass(frozen=True)
+@frozen
 class Gamma:
     """The map from independent coordinates y to all coordinates q, and back.
 

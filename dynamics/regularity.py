@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from myoquat.core.content import BoundedTable
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, BoundedTable, Pair
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors, factor
 from myoquat.joints import ArticulatedSystem, ModelError

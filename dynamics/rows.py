@@ -21,7 +21,7 @@ from functools import reduce
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import components, dot, matvec, transpose, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero

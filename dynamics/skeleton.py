@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_type
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, check_type, frozen
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.joints import ArticulatedSystem, Body, ModelError, RevoluteJoint, frames
 from myoquat.joints.evaluation import Call
@@ -27,7 +25,7 @@ from myoquat.joints.vectors import vecmat
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 
 
-@dataclass(frozen=True)
+@frozen
 class PlanarSkeleton:
     """The numbers of the links, in SI units. Raises ModelError for numbers that cannot be.
 

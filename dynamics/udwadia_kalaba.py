@@ -25,9 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_type, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_type, frozen, real_array
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec, transpose
@@ -35,7 +33,7 @@ from myoquat.joints.vectors import matvec, transpose
 __all__ = ["Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Constrained:
     """The motion under constraints.
 

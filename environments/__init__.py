@@ -1,7 +1,7 @@
 """Environments for learning: a model as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, and
 as a single `gymnasium.Env`. Needs the extra `learning`."""
 
-from myoquat.core.lazy_imports import missing_extra
+from myoquat.core import missing_extra
 
 try:
     import gymnasium

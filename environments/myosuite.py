@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import MissingExtraError
-from myoquat.core.typing import Array
+from myoquat.core import Array, MissingExtraError
 from myoquat.data import load_model
 from myoquat.environments.stepping import with_joint_stops
 from myoquat.environments.task import Task

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import MissingExtraError
+from myoquat.core import MissingExtraError
 from myoquat.environments.vector import VectorEnvironment
 
 __all__ = ["stable_baselines3_env"]

@@ -8,10 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_type
-from myoquat.core.content import FOREIGN, is_foreign
-from myoquat.core.records import dataclass, unchecked
-from myoquat.core.typing import Array
+from myoquat.core import FOREIGN, Array, check_type, frozen, is_foreign, unchecked
 from myoquat.dynamics import inverse_mass_matrix
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.constraints.equations import imposed
@@ -42,7 +39,7 @@ def with_implicit_damping(model: Model, step: float) -> Model:
     return unchecked(model, {"system": unchecked(model.system, {"bodies": bodies})})
 
 
-@dataclass(frozen=True)
+@frozen
 class ImplicitlyDamped(StateEquations):
     """The equations of an environment: damping of joints is implicit in a step of `step` [s], with the varied damping
     and rotor inertia of each state. The parameter "clock" (...,) is the time [s] at which a run of steps begins, for

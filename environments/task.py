@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types, frozen, real_array
 from myoquat.joints import frames
 from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -21,7 +19,7 @@ from myoquat.muscle.model import Model
 __all__ = ["Situation", "Start", "Task"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Situation:
     """A state as the formulas of a `Task` take it, with any leading axes (...).
 
@@ -75,7 +73,7 @@ class Start(NamedTuple):
     goal: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Task(ABC):
     """A model and the formulas of a task. Derive from it, and write `begin`, `observe` and `terms`.
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen, real_array
 from myoquat.data import load_model
 from myoquat.environments.task import Situation, Start, Task
 from myoquat.joints import frames
@@ -46,7 +44,7 @@ TASKS = {
 }  # name -> module of `myoquat.environments` that has a function of this name
 
 
-@dataclass(frozen=True)
+@frozen
 class PoseTask(Task):
     """Reach coordinates that each reset draws from [low, high], and stay there: the pose task of MyoSuite.
 
@@ -148,7 +146,7 @@ def box(names: str, low: ArrayLike, high: ArrayLike, n: int) -> tuple[Array, Arr
 NEAR_PER_POINT_M = 0.0125
 
 
-@dataclass(frozen=True)
+@frozen
 class PointsTask(Task):
     """Bring k points of the model to targets: observations and rewards. Derive from it, and write `begin`, whose
     goal is the targets (n, 3 k).
@@ -208,7 +206,7 @@ class PointsTask(Task):
         return _scored("reach", distance, (near, 2 * near), done, situation.activation)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReachTask(PointsTask):
     """Bring k points of the model to targets that each reset draws: the reach task of MyoSuite.
 
@@ -262,7 +260,7 @@ ELEVATION = np.array([0.2, 0.6])  # [rad] of the arm, least and greatest
 HAND_M = (0.0, -0.3, 0.0)  # in the axes of the forearm
 
 
-@dataclass(frozen=True)
+@frozen
 class ShoulderReach(PointsTask):
     """The arm starts raised in a random plane; the target is the hand's place for the arm raised the opposite way. The
     straight way leads through the hanging arm, where the plane of elevation of Y-Z-Y angles is undefined.
@@ -296,7 +294,7 @@ def shoulder_reach() -> ShoulderReach:
     return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), far=1.5)
 
 
-@dataclass(frozen=True)
+@frozen
 class StandTask(PointsTask):
     """Stand, with k points over targets near them, and hold still: the standing task of MyoSuite.
 

@@ -14,8 +14,7 @@ from gymnasium.vector.utils import batch_space
 from myoquat.apps.viewer.offscreen import Painter
 from myoquat.apps.viewer.scene import Look, frames
 from myoquat.apps.viewer.sources import opened
-from myoquat.core.arguments import check_type, check_types, real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_type, check_types, real_array
 from myoquat.environments.stepping import Stepper
 from myoquat.environments.task import Start, Task
 from myoquat.environments.tasks import load_task

@@ -1,91 +1,107 @@
-from .conversion.balls import ball_joint_obstacle as ball_joint_obstacle
-from .conversion.balls import with_branches as with_branches
-from .conversion.convert import convert_coordinates as convert_coordinates
-from .conversion.convert import convert_velocities as convert_velocities
-from .conversion.convert import with_rotations as with_rotations
-from .errors import ConstraintWarning as ConstraintWarning
-from .errors import CoordinateWarning as CoordinateWarning
-from .errors import ModelError as ModelError
-from .kinematics import angular_momentum as angular_momentum
-from .kinematics import center_of_mass as center_of_mass
-from .kinematics import center_of_mass_jacobian as center_of_mass_jacobian
-from .kinematics import frame_acceleration as frame_acceleration
-from .kinematics import frame_jacobian as frame_jacobian
-from .kinematics import frame_jacobian_rate as frame_jacobian_rate
-from .kinematics import frame_pose as frame_pose
-from .kinematics import frame_velocity as frame_velocity
-from .kinematics import momentum as momentum
-from .kinematics import point_position as point_position
-from .maps import constrained_to_spatial as constrained_to_spatial
-from .maps import constrained_torque as constrained_torque
-from .maps import euler_to_spatial as euler_to_spatial
-from .maps import quaternion_radial as quaternion_radial
-from .maps import quaternion_tangent as quaternion_tangent
-from .maps import quaternion_to_constrained as quaternion_to_constrained
-from .maps import quaternion_to_spatial as quaternion_to_spatial
-from .maps import quaternion_torque as quaternion_torque
-from .maps import spatial_to_constrained as spatial_to_constrained
-from .maps import spatial_to_euler as spatial_to_euler
-from .maps import spatial_to_quaternion as spatial_to_quaternion
-from .maps import spatial_torque as spatial_torque
+from .conversion.balls import ball_joint_obstacle as ball_joint_obstacle, with_branches as with_branches
+from .conversion.convert import (
+    convert_coordinates as convert_coordinates,
+    convert_velocities as convert_velocities,
+    with_rotations as with_rotations,
+)
+from .errors import (
+    ConstraintWarning as ConstraintWarning,
+    CoordinateWarning as CoordinateWarning,
+    ModelError as ModelError,
+)
+from .kinematics import (
+    angular_momentum as angular_momentum,
+    center_of_mass as center_of_mass,
+    center_of_mass_jacobian as center_of_mass_jacobian,
+    frame_acceleration as frame_acceleration,
+    frame_jacobian as frame_jacobian,
+    frame_jacobian_rate as frame_jacobian_rate,
+    frame_pose as frame_pose,
+    frame_velocity as frame_velocity,
+    momentum as momentum,
+    point_position as point_position,
+)
+from .maps import (
+    constrained_to_spatial as constrained_to_spatial,
+    constrained_torque as constrained_torque,
+    euler_to_spatial as euler_to_spatial,
+    quaternion_radial as quaternion_radial,
+    quaternion_tangent as quaternion_tangent,
+    quaternion_to_constrained as quaternion_to_constrained,
+    quaternion_to_spatial as quaternion_to_spatial,
+    quaternion_torque as quaternion_torque,
+    spatial_to_constrained as spatial_to_constrained,
+    spatial_to_euler as spatial_to_euler,
+    spatial_to_quaternion as spatial_to_quaternion,
+    spatial_torque as spatial_torque,
+)
 from .multibody.body import Shape as Shape
-from .multibody.indices import BodyIndex as BodyIndex
-from .multibody.indices import CoordinateIndex as CoordinateIndex
-from .multibody.indices import FrameIndex as FrameIndex
-from .multibody.indices import VelocityIndex as VelocityIndex
+from .multibody.indices import (
+    BodyIndex as BodyIndex,
+    CoordinateIndex as CoordinateIndex,
+    FrameIndex as FrameIndex,
+    VelocityIndex as VelocityIndex,
+)
 from .multibody.sampling import random_system as random_system
-from .multibody.system import ArticulatedSystem as ArticulatedSystem
-from .multibody.system import Body as Body
-from .quaternion import normalize as normalize
-from .quaternion import quaternion_conjugate as quaternion_conjugate
-from .quaternion import quaternion_exp as quaternion_exp
-from .quaternion import quaternion_from_matrix as quaternion_from_matrix
-from .quaternion import quaternion_from_rotation as quaternion_from_rotation
-from .quaternion import quaternion_from_scalar_last as quaternion_from_scalar_last
-from .quaternion import quaternion_log as quaternion_log
-from .quaternion import quaternion_multiply as quaternion_multiply
-from .quaternion import quaternion_to_scalar_last as quaternion_to_scalar_last
-from .quaternion import random_quaternions as random_quaternions
-from .quaternion import rotation_from_quaternion as rotation_from_quaternion
-from .quaternion import rotation_matrix as rotation_matrix
-from .rates import E as E
-from .rates import E_inverse as E_inverse
-from .rates import G as G
-from .rates import G_parent as G_parent
-from .rates import T as T
-from .rates import condition_constrained as condition_constrained
-from .sequences import SEQUENCES as SEQUENCES
-from .sequences import condition_davenport as condition_davenport
-from .sequences import condition_euler as condition_euler
-from .sequences import davenport_from_quaternion as davenport_from_quaternion
-from .sequences import davenport_rate_matrix as davenport_rate_matrix
-from .sequences import euler_from_quaternion as euler_from_quaternion
-from .sequences import euler_rate_inverse as euler_rate_inverse
-from .sequences import euler_rate_matrix as euler_rate_matrix
-from .sequences import quaternion_from_davenport as quaternion_from_davenport
-from .sequences import quaternion_from_euler as quaternion_from_euler
-from .sequences import rotation_matrix_from_euler as rotation_matrix_from_euler
-from .sequences import unreached_angle as unreached_angle
-from .types import JOINT_FACTS as JOINT_FACTS
-from .types import Angles as Angles
-from .types import Axis as Axis
-from .types import ConstantCurvatureJoint as ConstantCurvatureJoint
-from .types import CoordinateJoint as CoordinateJoint
-from .types import CustomJoint as CustomJoint
-from .types import Dependent as Dependent
-from .types import EllipsoidJoint as EllipsoidJoint
-from .types import EulerJoint as EulerJoint
-from .types import FixedJoint as FixedJoint
-from .types import FloatingJoint as FloatingJoint
-from .types import FollowerJoint as FollowerJoint
-from .types import GimbalJoint as GimbalJoint
-from .types import Joint as Joint
-from .types import JointFacts as JointFacts
-from .types import PlanarJoint as PlanarJoint
-from .types import PrismaticJoint as PrismaticJoint
-from .types import ReversedJoint as ReversedJoint
-from .types import RevoluteJoint as RevoluteJoint
-from .types import SphericalJoint as SphericalJoint
-from .types import Turn as Turn
-from .types import UniversalJoint as UniversalJoint
-from .types import joint_table as joint_table
+from .multibody.system import ArticulatedSystem as ArticulatedSystem, Body as Body
+from .quaternion import (
+    normalize as normalize,
+    quaternion_conjugate as quaternion_conjugate,
+    quaternion_exp as quaternion_exp,
+    quaternion_from_matrix as quaternion_from_matrix,
+    quaternion_from_rotation as quaternion_from_rotation,
+    quaternion_from_scalar_last as quaternion_from_scalar_last,
+    quaternion_log as quaternion_log,
+    quaternion_multiply as quaternion_multiply,
+    quaternion_to_scalar_last as quaternion_to_scalar_last,
+    random_quaternions as random_quaternions,
+    rotation_from_quaternion as rotation_from_quaternion,
+    rotation_matrix as rotation_matrix,
+)
+from .rates import (
+    E as E,
+    E_inverse as E_inverse,
+    G as G,
+    G_parent as G_parent,
+    T as T,
+    condition_constrained as condition_constrained,
+)
+from .sequences import (
+    SEQUENCES as SEQUENCES,
+    condition_davenport as condition_davenport,
+    condition_euler as condition_euler,
+    davenport_from_quaternion as davenport_from_quaternion,
+    davenport_rate_matrix as davenport_rate_matrix,
+    euler_from_quaternion as euler_from_quaternion,
+    euler_rate_inverse as euler_rate_inverse,
+    euler_rate_matrix as euler_rate_matrix,
+    quaternion_from_davenport as quaternion_from_davenport,
+    quaternion_from_euler as quaternion_from_euler,
+    rotation_matrix_from_euler as rotation_matrix_from_euler,
+    unreached_angle as unreached_angle,
+)
+from .types import (
+    JOINT_FACTS as JOINT_FACTS,
+    Angles as Angles,
+    Axis as Axis,
+    ConstantCurvatureJoint as ConstantCurvatureJoint,
+    CoordinateJoint as CoordinateJoint,
+    CustomJoint as CustomJoint,
+    Dependent as Dependent,
+    EllipsoidJoint as EllipsoidJoint,
+    EulerJoint as EulerJoint,
+    FixedJoint as FixedJoint,
+    FloatingJoint as FloatingJoint,
+    FollowerJoint as FollowerJoint,
+    GimbalJoint as GimbalJoint,
+    Joint as Joint,
+    JointFacts as JointFacts,
+    PlanarJoint as PlanarJoint,
+    PrismaticJoint as PrismaticJoint,
+    ReversedJoint as ReversedJoint,
+    RevoluteJoint as RevoluteJoint,
+    SphericalJoint as SphericalJoint,
+    Turn as Turn,
+    UniversalJoint as UniversalJoint,
+    joint_table as joint_table,
+)

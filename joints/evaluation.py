@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.content import BoundedTable, content_key, lasting_content
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, BoundedTable, content_key, frozen, lasting_content
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_array, check_state, warn_far
 from myoquat.kernels import formula, is_symbolic
@@ -105,7 +103,7 @@ def _of_user_code(key: Hashable, build: Callable[[str | None], Compiled]) -> Com
     return kernel
 
 
-@dataclass(frozen=True)
+@frozen
 class Input:
     """An argument of a formula: what the caller gave, the same as a checked array, and its shape per state."""
 

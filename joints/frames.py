@@ -9,16 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
-from myoquat.joints.motion import (
-    Motion,
-    accelerations,
-    assembled,
-    carried_sums,
-    inertia_times,
-    kinematics,
-    world_poses,
-)
+from myoquat.core import Array, Pair
+from myoquat.joints.motion import Motion, accelerations, assembled, carried_sums, inertia_times, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Frame, Tree
 from myoquat.joints.vectors import cross, joined, joined_matrices, matvec, row_cross, transpose

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair
 from myoquat.joints import ModelError, frames
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.vectors import joined_matrices, matvec

@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core.content import FOREIGN, BoundedTable
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import FOREIGN, Array, BoundedTable, frozen
 from myoquat.joints import Angles, ArticulatedSystem, Joint
 from myoquat.joints.sequences import CONDITION_LIMIT
 from myoquat.joints.types.follower import angles_of, named_coordinates
@@ -30,7 +28,7 @@ Kept = TypeVar("Kept")
 _known: "BoundedTable[_Locks]" = BoundedTable(MAX_KNOWN_SYSTEMS)  # by content of the system
 
 
-@dataclass(frozen=True)
+@frozen
 class _Lock:
     """The angles of a body's joint, where its coordinates are in q, and frames with inertia that follow them.
 

@@ -19,7 +19,7 @@ A tension F pulls with the child-frame torque tau_E = -J^T F [N m].
 
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike
 from myoquat.joints import E, E_inverse, G, T, euler_rate_inverse, euler_rate_matrix
 from myoquat.joints.vectors import QUATERNION, VECTOR3, transpose, vecmat
 from myoquat.kernels import as_array, formula

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.joints import ArticulatedSystem, Joint
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import cross, joined, matvec, symmetric_times, vecmat
@@ -28,7 +27,7 @@ Parts = TypeVar("Parts", bound=tuple[Any, ...])
 ZERO = np.zeros(3)
 
 
-@dataclass(frozen=True)
+@frozen
 class Motion:
     """The motion of all links, one pair per link.
 

@@ -9,9 +9,7 @@ shape, a number that is not finite, or a zero quaternion.
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, scipy
 from myoquat.joints.vectors import (
     MATRIX3,
     QUATERNION,

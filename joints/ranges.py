@@ -16,9 +16,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked
-from myoquat.core.records import dataclass, declared
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_unmasked, declared, frozen
 from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
@@ -56,7 +54,7 @@ def check_vector(rule: str, values: Sequence[float], size: int = 3, element: str
         raise ModelError(f"{rule}{size_limit(values)}, not {values}", element=element)
 
 
-@dataclass(frozen=True)
+@frozen
 class Range:
     """The finite numbers from low to high, or infinite ones too; an end belongs to the range unless it is open."""
 

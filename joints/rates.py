@@ -13,8 +13,7 @@ Source: [Graf] B. Graf, Quaternions and Dynamics, arXiv:0811.2889.
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_unmasked
 from myoquat.joints.vectors import QUATERNION, components, dot, matrix, prescaled, transpose, vecmat
 from myoquat.kernels import as_array, formula, is_symbolic
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, real_array
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
 from myoquat.joints.rates import CONDITION_LIMIT, ill_conditioned
 from myoquat.joints.vectors import (

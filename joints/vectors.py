@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike
 from myoquat.kernels import Argument, as_array
 
 __all__ = [

@@ -1,36 +1,31 @@
 from .codegen.step_loop import Outcome as Outcome
-from .control_flow.implicit import after_newton_step as after_newton_step
-from .control_flow.implicit import root as root
-from .control_flow.while_loop import call_where as call_where
-from .control_flow.while_loop import fixed_point as fixed_point
-from .control_flow.while_loop import while_loop as while_loop
-from .frameworks import Differentiable as Differentiable
-from .frameworks import as_jax as as_jax
-from .frameworks import as_torch as as_torch
+from .control_flow.implicit import after_newton_step as after_newton_step, root as root
+from .control_flow.while_loop import call_where as call_where, fixed_point as fixed_point, while_loop as while_loop
+from .frameworks import Differentiable as Differentiable, as_jax as as_jax, as_torch as as_torch
 from .runtime.batch import ConversionWarning as ConversionWarning
 from .runtime.build import info as info
-from .runtime.compiled import Compiled as Compiled
-from .runtime.compiled import calls as calls
-from .runtime.kernel import Kernel as Kernel
-from .runtime.kernel import compile as compile
-from .runtime.program import Program as Program
-from .runtime.program import compile_program as compile_program
-from .runtime.step_loop import METHODS as METHODS
-from .runtime.step_loop import ExplicitMethod as ExplicitMethod
-from .runtime.step_loop import LinearInterpolation as LinearInterpolation
-from .runtime.step_loop import LoopOptions as LoopOptions
-from .runtime.step_loop import StepLoop as StepLoop
-from .runtime.step_loop import Steps as Steps
-from .runtime.step_loop import Tableau as Tableau
-from .runtime.step_loop import ZeroOrderHold as ZeroOrderHold
-from .runtime.step_loop import step_loop as step_loop
-from .symbolic.arrays import Argument as Argument
-from .symbolic.arrays import SymbolArray as SymbolArray
-from .symbolic.arrays import as_array as as_array
-from .symbolic.arrays import as_casadi_vector as as_casadi_vector
-from .symbolic.arrays import formula as formula
-from .symbolic.arrays import is_symbolic as is_symbolic
-from .symbolic.arrays import symbols_casadi as symbols_casadi
-from .symbolic.records import choose as choose
-from .symbolic.records import static as static
+from .runtime.compiled import Compiled as Compiled, calls as calls
+from .runtime.kernel import Kernel as Kernel, compile as compile
+from .runtime.program import Program as Program, compile_program as compile_program
+from .runtime.step_loop import (
+    METHODS as METHODS,
+    ExplicitMethod as ExplicitMethod,
+    LinearInterpolation as LinearInterpolation,
+    LoopOptions as LoopOptions,
+    StepLoop as StepLoop,
+    Steps as Steps,
+    Tableau as Tableau,
+    ZeroOrderHold as ZeroOrderHold,
+    step_loop as step_loop,
+)
+from .symbolic.arrays import (
+    Argument as Argument,
+    SymbolArray as SymbolArray,
+    as_array as as_array,
+    as_casadi_vector as as_casadi_vector,
+    formula as formula,
+    is_symbolic as is_symbolic,
+    symbols_casadi as symbols_casadi,
+)
+from .symbolic.records import choose as choose, static as static
 from .tracing.adjoints import constant as constant

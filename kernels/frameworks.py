@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import jax, torch
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, jax, torch
 from myoquat.kernels.runtime.kernel import Kernel
 from myoquat.kernels.tracing.tape import Shape
 
 __all__ = ["Differentiable", "as_jax", "as_torch"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Differentiable:
     """A function of named arrays, with any leading batch axes.
 

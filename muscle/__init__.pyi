@@ -1,60 +1,61 @@
 from .activation import ActivationDynamics as ActivationDynamics
-from .evaluate import acting_torques as acting_torques
-from .evaluate import acting_wrenches as acting_wrenches
-from .evaluate import activation_rates as activation_rates
-from .evaluate import actuator_forces as actuator_forces
-from .evaluate import contact_forces as contact_forces
-from .evaluate import contact_pairs as contact_pairs
-from .evaluate import elastic_energy as elastic_energy
-from .evaluate import equilibrium_states as equilibrium_states
-from .evaluate import force_wrenches as force_wrenches
-from .evaluate import law_forces as law_forces
-from .evaluate import limit_torques as limit_torques
-from .evaluate import muscle_forces as muscle_forces
-from .evaluate import muscle_state_rates as muscle_state_rates
-from .evaluate import muscle_state_residuals as muscle_state_residuals
-from .evaluate import muscle_torques as muscle_torques
-from .evaluate import muscle_wrenches as muscle_wrenches
-from .evaluate import path_flags as path_flags
-from .evaluate import path_jacobian as path_jacobian
-from .evaluate import path_lengths as path_lengths
-from .evaluate import unit_wrenches as unit_wrenches
-from .fitted import FittedPoint as FittedPoint
-from .fitted import FittedSet as FittedSet
-from .fitted import LengthPoint as LengthPoint
-from .fitted import PoseFunction as PoseFunction
-from .fitted import PoseVariables as PoseVariables
-from .fitted import SurfaceTerm as SurfaceTerm
-from .fitted import fitted_path as fitted_path
-from .fitted import function_path as function_path
+from .evaluate import (
+    acting_torques as acting_torques,
+    acting_wrenches as acting_wrenches,
+    activation_rates as activation_rates,
+    actuator_forces as actuator_forces,
+    contact_forces as contact_forces,
+    contact_pairs as contact_pairs,
+    elastic_energy as elastic_energy,
+    equilibrium_states as equilibrium_states,
+    force_wrenches as force_wrenches,
+    law_forces as law_forces,
+    limit_torques as limit_torques,
+    muscle_forces as muscle_forces,
+    muscle_state_rates as muscle_state_rates,
+    muscle_state_residuals as muscle_state_residuals,
+    muscle_torques as muscle_torques,
+    muscle_wrenches as muscle_wrenches,
+    path_flags as path_flags,
+    path_jacobian as path_jacobian,
+    path_lengths as path_lengths,
+    unit_wrenches as unit_wrenches,
+)
+from .fitted import (
+    FittedPoint as FittedPoint,
+    FittedSet as FittedSet,
+    LengthPoint as LengthPoint,
+    PoseFunction as PoseFunction,
+    PoseVariables as PoseVariables,
+    SurfaceTerm as SurfaceTerm,
+    fitted_path as fitted_path,
+    function_path as function_path,
+)
 from .forces.coordinates import CoordinateLimit as CoordinateLimit
 from .inputs import PrescribedInput as PrescribedInput
-from .laws import LAWS as LAWS
-from .laws import CubicExponentialMuscle as CubicExponentialMuscle
-from .laws import ExponentialMuscle as ExponentialMuscle
-from .laws import ForceLaw as ForceLaw
-from .model import Model as Model
-from .model import check_laws as check_laws
-from .parameters import Parameters as Parameters
-from .parameters import parameter_names as parameter_names
-from .path import Muscle as Muscle
-from .path import MuscleGroup as MuscleGroup
-from .path import MusclePath as MusclePath
-from .path import Pulley as Pulley
-from .points import ConditionalPoint as ConditionalPoint
-from .points import MovingPoint as MovingPoint
-from .points import PathPoint as PathPoint
+from .laws import (
+    LAWS as LAWS,
+    CubicExponentialMuscle as CubicExponentialMuscle,
+    ExponentialMuscle as ExponentialMuscle,
+    ForceLaw as ForceLaw,
+)
+from .model import Model as Model, check_laws as check_laws
+from .parameters import Parameters as Parameters, parameter_names as parameter_names
+from .path import Muscle as Muscle, MuscleGroup as MuscleGroup, MusclePath as MusclePath, Pulley as Pulley
+from .points import ConditionalPoint as ConditionalPoint, MovingPoint as MovingPoint, PathPoint as PathPoint
 from .segments.flags import PathFlag as PathFlag
 from .states import state_names as state_names
-from .wrapping import HalfPlaneCylinder as HalfPlaneCylinder
-from .wrapping import HalfPlaneSphere as HalfPlaneSphere
-from .wrapping import InsideCylinder as InsideCylinder
-from .wrapping import InsideSphere as InsideSphere
-from .wrapping import MujocoInsideCylinder as MujocoInsideCylinder
-from .wrapping import MujocoInsideSphere as MujocoInsideSphere
-from .wrapping import SideCylinder as SideCylinder
-from .wrapping import Wrap as Wrap
-from .wrapping import WrapCylinder as WrapCylinder
-from .wrapping import WrapEllipsoid as WrapEllipsoid
-from .wrapping import WrapSphere as WrapSphere
-from .wrapping import WrapTorus as WrapTorus
+from .wrapping import (
+    HalfPlaneCylinder as HalfPlaneCylinder,
+    HalfPlaneSphere as HalfPlaneSphere,
+    InsideCylinder as InsideCylinder,
+    InsideSphere as InsideSphere,
+    MujocoInsideCylinder as MujocoInsideCylinder,
+    MujocoInsideSphere as MujocoInsideSphere,
+    SideCylinder as SideCylinder,
+    Wrap as Wrap,
+    WrapCylinder as WrapCylinder,
+    WrapEllipsoid as WrapEllipsoid,
+    WrapSphere as WrapSphere,
+    WrapTorus as WrapTorus,
+)

@@ -19,8 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.vectors import joined, matvec, vecmat
@@ -50,7 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Instant:
     """A state of a model, and what its parts act with there.
 

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Positive, Range, check_ranges
 
@@ -14,7 +13,7 @@ __all__ = ["ActivationDynamics"]
 FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear", "integral")
 
 
-@dataclass(frozen=True)
+@frozen
 class ActivationDynamics(Record):
     """First-order activation dynamics: da/dt = (e - a) / tau for the excitation e and the activation a.
 

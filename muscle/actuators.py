@@ -8,9 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from myoquat.core.arguments import check_type
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_type, frozen
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.ranges import Bound, Positive
 from myoquat.joints.vectors import dot, matvec, vecmat, vector
@@ -40,7 +38,7 @@ Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Actuator(ActingPart):
     """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing.
 
@@ -85,7 +83,7 @@ class Actuator(ActingPart):
         return generalized_force(system, q, self.loads(system.poses(q), self.scaled(controls)))
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalarActuator(Actuator):
     """An actuator of one control: a force or torque of `optimal_force` [N, N m] times the control, which lies between
     lower and upper.
@@ -165,7 +163,7 @@ def with_controls(actuators: Iterable[Actuator]) -> Iterator[tuple[Actuator, sli
 # ---- A generalized force on one coordinate --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateActuator(ScalarActuator):
     """f = optimal_force control [N m or N] on the `coordinate` x by name, whose power is f dx/dt.
 
@@ -197,7 +195,7 @@ class CoordinateActuator(ScalarActuator):
 # ---- A generalized force on one coordinate that follows its control with a delay ------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ActivationCoordinateActuator(CoordinateActuator):
     """f = optimal_force a [N m or N] on the `coordinate`; the activation a, a state, lags behind the control x.
 
@@ -222,7 +220,7 @@ class ActivationCoordinateActuator(CoordinateActuator):
 # ---- A generalized force on one coordinate whose activation is the integral of its control --------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class IntegratingCoordinateActuator(CoordinateActuator):
     """f = optimal_force a [N m or N] on the `coordinate`; the control x is the rate of the activation a, a state.
 
@@ -260,7 +258,7 @@ class IntegratingCoordinateActuator(CoordinateActuator):
 # ---- A wrench on a body ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class BodyActuator(Actuator):
     """A torque (3) [N m] and a force (3) [N] on the `body`, the six controls in this order: OpenSim's BodyActuator.
 
@@ -298,7 +296,7 @@ class BodyActuator(Actuator):
 # ---- A force on a point of a body -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PointActuator(ScalarActuator):
     """A force of optimal_force times the control [N] on the `body` at a `point` [m]: OpenSim's PointActuator.
 
@@ -329,7 +327,7 @@ class PointActuator(ScalarActuator):
 # ---- A force between points of two bodies ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PointToPointActuator(ScalarActuator):
     """A force of optimal_force times the control [N] that pushes points [m] of two bodies apart where it is positive.
 
@@ -366,7 +364,7 @@ class PointToPointActuator(ScalarActuator):
 # ---- A torque between two bodies ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class TorqueActuator(ScalarActuator):
     """A torque of optimal_force times the control [N m] on the `first` body, its opposite on the `second`.
 

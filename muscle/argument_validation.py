@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.arguments import check_type, check_unmasked
-from myoquat.core.lazy_imports import casadi, is_imported
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, casadi, check_type, check_unmasked, is_imported
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call, kernel_for
 from myoquat.joints.ranges import UNIT_TOLERANCE, check_array, check_state, warn_far

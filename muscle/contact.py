@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, rotation_matrix
 from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
@@ -39,7 +38,7 @@ SINE_TOLERANCE = 1e-14  # squared sine of the angle of two segments that count a
 OVERLAP_M = 1e-6  # segments nearer than this overlap
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactSurface(Record):
     """A surface fixed to a body, at `position` [m] in its frame.
 
@@ -60,7 +59,7 @@ class ContactSurface(Record):
         check_ranges(self, element, what)
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactHalfSpace(ContactSurface):
     """All that lies behind the plane through `position` with the outward `normal`, of any length, in the body's frame:
     a floor or a wall.
@@ -78,7 +77,7 @@ class ContactHalfSpace(ContactSurface):
             raise ModelError(f"surface {self.name!r}: normal must not be zero", element=element)
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactSphere(ContactSurface):
     """A ball of `radius` [m] about `position`.
 
@@ -90,7 +89,7 @@ class ContactSphere(ContactSurface):
     radius: Positive = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class _OrientedSurface(ContactSurface):
     """A surface whose frame the unit quaternion `orientation` turns in the body's."""
 
@@ -103,7 +102,7 @@ class _OrientedSurface(ContactSurface):
             raise ModelError(what, element=element)
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactEllipsoid(_OrientedSurface):
     """A solid ellipsoid about `position` with half axes `radii` [m] along the axes of its frame.
 
@@ -122,7 +121,7 @@ class ContactEllipsoid(_OrientedSurface):
             raise ModelError(f"surface {self.name!r}: radii must be positive, not {self.radii}", element=element)
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactCapsule(_OrientedSurface):
     """All points within `radius` [m] of a segment about `position`, along z of its frame, `half_length` [m] each way.
 
@@ -138,7 +137,7 @@ class ContactCapsule(_OrientedSurface):
 # ---- The contact of two surfaces ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Touch:
     """A contact of two surfaces.
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
+from myoquat.core import Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Locked, Prescribed
 from myoquat.joints.functions import AxisFunction, straight_line
@@ -16,7 +16,7 @@ from myoquat.joints.ranges import check_interval, check_ranges, check_vector
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_order", "linear_couplings"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Coordinate(Record):
     """A coordinate: its range [in its unit], its mode, and whether inverse kinematics keep it in its range.
 
@@ -57,7 +57,7 @@ class Coordinate(Record):
             check_interval(self.range, element)
 
 
-@dataclass(frozen=True)
+@frozen
 class Coupler(Record):
     """dependent = scale function(independent): a constraint on two coordinates, by name."""
 
@@ -129,7 +129,7 @@ def linear_couplings(couplers: Iterable[Coupler]) -> dict[str, tuple[str, float,
     }
 
 
-@dataclass(frozen=True)
+@frozen
 class Marker(Record):
     """A named point of a body, at `position` [m] in the body's frame.
 

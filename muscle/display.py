@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen, real_array
 from myoquat.joints import Body
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.loads import world_point
@@ -107,7 +105,7 @@ def _direction(v: Array) -> Array:
 # Bones, joints and muscles at a pose.
 
 
-@dataclass(frozen=True)
+@frozen
 class Stick:
     """World points [m].
 

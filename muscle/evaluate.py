@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, check_unmasked, real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, check_unmasked, real_array
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints import ModelError
 
 __all__ = ["FUNCTIONS", "check_expression", "evaluate"]

@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_type, check_types
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, check_type, check_types, frozen
 from myoquat.joints import ArticulatedSystem, G, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.ranges import Positive, check_ranges
@@ -33,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class LengthPoint(DrivenPoint):
     """The end of a path whose length [m] is a polynomial of coordinates [rad or m].
 
@@ -120,7 +118,7 @@ def function_path(
 DOMAIN_TOLERANCE = 1e-9  # by which a scaled variable may lie outside [-1, 1]
 
 
-@dataclass(frozen=True)
+@frozen
 class PoseVariables(Record):
     """The variables of a fitted function: P0, P1, P2, P3 of each ball joint, then each scalar coordinate.
 
@@ -182,7 +180,7 @@ class PoseVariables(Record):
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class PoseFunction(Record):
     """f(q) = sum of c x1^i x2^j ... over the listed `powers` of the variables, with the `coefficients` c.
 
@@ -248,7 +246,7 @@ class PoseFunction(Record):
         return MultivariatePolynomial(len(shape), order, kept)
 
 
-@dataclass(frozen=True)
+@frozen
 class FittedSet(Record):
     """The poses of a fit: those where phi(q)^T M phi(q) <= 1 and every scalar coordinate is in its interval.
 
@@ -296,7 +294,7 @@ class FittedSet(Record):
         return powers_up_to(self.variables, self.degree)
 
 
-@dataclass(frozen=True)
+@frozen
 class SurfaceTerm(Record):
     """What a surface adds to a length [m]: T(B(q)), B a function of the pose, smooth on the scale of the `width` w.
 
@@ -368,7 +366,7 @@ def straight_length(system: ArticulatedSystem, points: Sequence[PathPoint], q: A
     return total
 
 
-@dataclass(frozen=True)
+@frozen
 class FittedPoint(DrivenPoint):
     """The end of a path whose length [m] is a function of the pose; made by `fitted_path`.
 

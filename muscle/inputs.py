@@ -8,10 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.arguments import real_array
-from myoquat.core.content import content_key
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Record, content_key, frozen, real_array
 from myoquat.joints import ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.functions import AxisFunction
@@ -19,7 +16,7 @@ from myoquat.joints.functions import AxisFunction
 __all__ = ["InputsOverTime", "PrescribedInput"]
 
 
-@dataclass(frozen=True)
+@frozen
 class PrescribedInput(Record):
     """The control of an actuator or the excitation of a muscle as a function of the time [s].
 
@@ -51,7 +48,7 @@ class PrescribedInput(Record):
             raise ModelError(f"{found} this name", element=f"input {self.name!r}")
 
 
-@dataclass(frozen=True)
+@frozen
 class InputsOverTime:
     """What a model's own `inputs` say for every one of `names`: a function of the time.
 

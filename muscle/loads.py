@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import check_bodies, check_coordinates
 from myoquat.joints.ranges import check_ranges
@@ -34,7 +33,7 @@ FRAMES = ("force_frame", "point_frame")  # fields that name bodies, or the world
 BODIES = ("body", "first", "second", *FRAMES)  # fields that name bodies
 
 
-@dataclass(frozen=True)
+@frozen
 class ActingPart(Record, ABC):
     """A passive force or an actuator. One that is `in_joints` acts on no body."""
 
@@ -66,7 +65,7 @@ class ActingPart(Record, ABC):
                 raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
 
 
-@dataclass(frozen=True)
+@frozen
 class Load:
     """A force (..., 3) [N] at a point (..., 3) [m] that moves with the `body`, and a torque (..., 3) [N m]; all in
     world axes."""
@@ -77,7 +76,7 @@ class Load:
     torque: Array | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadFrames:
     """Where external loads act: bodies, frames of force and torque, frames of the points."""
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.laws import HillLaw
@@ -78,7 +77,7 @@ class Fiber(NamedTuple):
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class MetabolicCost(Record, ABC):
     """Metabolic power [W] of a muscle: heat and the work of its active fiber.
 
@@ -151,7 +150,7 @@ def recruited(excitation: Array | float, slow: Array | float) -> tuple[Array, Ar
 # ---- Bhargava's model of metabolic power ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Bhargava2004(MetabolicCost):
     """L. J. Bhargava, M. G. Pandy, F. C. Anderson, A phenomenological model for estimating metabolic energy consumption
     in muscle contraction, J. Biomech. 37, 2004, in the form of OpenSim's Bhargava2004MuscleMetabolicsProbe: without the
@@ -228,7 +227,7 @@ LENGTHENING_FACTOR = 4.0  # heat of lengthening over that of shortening slow fib
 LENGTHENING_FACTOR_WITHOUT_WORK = 0.3  # the same if negative work costs nothing
 
 
-@dataclass(frozen=True)
+@frozen
 class Umberger2010(MetabolicCost):
     """B. R. Umberger, Stance and swing phase costs in human walking, J. R. Soc. Interface 7, 2010, in the form of
     OpenSim's Umberger2010MuscleMetabolicsProbe.

@@ -11,11 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.content import content_digest
-from myoquat.core.lazy_imports import html
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Record, check_types, content_digest, frozen, html
 from myoquat.joints import ArticulatedSystem, CoordinateWarning, FixedJoint, ModelError, conversion
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.multibody.system import check_state
@@ -34,7 +30,7 @@ from myoquat.muscle.points import PathPoint
 __all__ = ["Model", "check_laws"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Model(Record):
     """An articulated system with muscles. Immutable: `dataclasses.replace` makes a changed one.
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import difflib
-from myoquat.core.records import Record, dataclass, declared, unchecked
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Record, declared, difflib, frozen, unchecked
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.body import INERTIA_TOLERANCE
@@ -49,7 +47,7 @@ WORDS: dict[tuple[type, str], tuple[str, ...]] = {  # what a name has for a fiel
 START = ("start_q", "start_u")
 
 
-@dataclass(frozen=True)
+@frozen
 class Location:
     """Where a number stands: field names and indices from the model down, and the number itself (NaN: left open)."""
 
@@ -77,7 +75,7 @@ class Location:
         return self.steps[0] == "actuators" and self.steps[2:] == ("activation",)
 
 
-@dataclass(frozen=True)
+@frozen
 class ParameterIndex:
     """The locations of all numbers of a model by name, and aliases of some names.
 
@@ -492,7 +490,7 @@ _REGULAR = {"inertia": _possible, "orientation": _unit, "start_q": _unit_parts}
 # Parameters: some numbers of a model by name, to be given other values, or symbols that a kernel takes as inputs.
 
 
-@dataclass(frozen=True)
+@frozen
 class Parameters:
     """Numbers of a model: `names` in order, where they stand, and the values that the model has for them.
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from myoquat.core.records import Record, assign, dataclass
+from myoquat.core import Record, assign, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.activation import ActivationDynamics
@@ -15,7 +15,7 @@ from myoquat.muscle.wrapping import Wrap, acting_surfaces, holds_end
 __all__ = ["Muscle", "MuscleGroup", "MusclePath", "Pulley", "different_paths", "paths_on_bones"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Pulley(Record):
     """From the path's point of number `point` on, the path is a branch of its own, whose length counts 1 / divisor.
 
@@ -33,7 +33,7 @@ class Pulley(Record):
     divisor: Positive
 
 
-@dataclass(frozen=True)
+@frozen
 class MusclePath(Record):
     """A path from its first over via points to its last point. Muscles, springs, limits and ligaments act along it.
 
@@ -145,7 +145,7 @@ def different_paths(paths: Sequence[MusclePath]) -> tuple[list[int], list[int]]:
     return list(firsts.values()), numbers
 
 
-@dataclass(frozen=True)
+@frozen
 class Muscle(Record):
     """A force along a path by a law: a muscle, a spring, a limit, a ligament. Several may act along one path.
 
@@ -217,7 +217,7 @@ def paths_on_bones(muscles: Iterable[Muscle]) -> tuple[MusclePath, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
+@frozen
 class MuscleGroup(Record):
     """A named group of muscles, such as the flexors of a joint: a muscle may belong to several groups or to none.
 

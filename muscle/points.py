@@ -5,9 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen, real_array
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import check_bodies, check_coordinates
 from myoquat.joints.functions import AxisFunction, Multiplier
@@ -19,7 +17,7 @@ __all__ = ["RANGE_MARGIN", "ConditionalPoint", "DrivenPoint", "MovingPoint", "Pa
 RANGE_MARGIN = 1e-5  # by which OpenSim widens the range of a conditional point, in the coordinate's unit
 
 
-@dataclass(frozen=True)
+@frozen
 class PathPoint(Record):
     """A point fixed to a body: position [m] in the body's frame.
 
@@ -57,7 +55,7 @@ class PathPoint(Record):
         return None
 
 
-@dataclass(frozen=True)
+@frozen
 class ConditionalPoint(PathPoint):
     """A point that is on the path only while a coordinate lies in a range.
 
@@ -101,7 +99,7 @@ class DrivenPoint(PathPoint):
             check_coordinates(system, name, element=element)
 
 
-@dataclass(frozen=True)
+@frozen
 class MovingPoint(DrivenPoint):
     """A point whose x, y, z [m] in its body's frame are position + functions of coordinates.
 

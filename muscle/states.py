@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic

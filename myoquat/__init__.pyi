@@ -1,35 +1,40 @@
-from . import analysis as analysis
-from . import apps as apps
-from . import data as data
-from . import dynamics as dynamics
-from . import joints as joints
-from . import kernels as kernels
-from . import muscle as muscle
-from .analysis import Study as Study
-from .analysis import control as control
-from .analysis import mapping_analysis as mapping_analysis
-from .analysis import motion as motion
-from .analysis import open_results as open_results
-from .analysis import recruitment as recruitment
-from .analysis import studies as studies
+from . import (
+    analysis as analysis,
+    apps as apps,
+    data as data,
+    dynamics as dynamics,
+    joints as joints,
+    kernels as kernels,
+    muscle as muscle,
+)
+from .analysis import (
+    Study as Study,
+    control as control,
+    mapping_analysis as mapping_analysis,
+    motion as motion,
+    open_results as open_results,
+    recruitment as recruitment,
+    studies as studies,
+)
 from .apps.viewer.filming import film as film
 from .apps.viewer.window import view as view
 from .core.solved import NotSolvedError as NotSolvedError
-from .data import library_models as library_models
-from .data import load_model as load_model
-from .dynamics import Trajectory as Trajectory
-from .dynamics import forward_dynamics as forward_dynamics
-from .dynamics import inverse_dynamics as inverse_dynamics
-from .dynamics import mass_matrix as mass_matrix
-from .dynamics import simulate as simulate
-from .joints import ArticulatedSystem as ArticulatedSystem
-from .joints import Body as Body
-from .joints import ModelError as ModelError
-from .muscle import Model as Model
-from .muscle import Muscle as Muscle
-from .muscle import muscle_forces as muscle_forces
-from .muscle import muscle_torques as muscle_torques
-from .muscle import path_jacobian as path_jacobian
-from .muscle import path_lengths as path_lengths
+from .data import library_models as library_models, load_model as load_model
+from .dynamics import (
+    Trajectory as Trajectory,
+    forward_dynamics as forward_dynamics,
+    inverse_dynamics as inverse_dynamics,
+    mass_matrix as mass_matrix,
+    simulate as simulate,
+)
+from .joints import ArticulatedSystem as ArticulatedSystem, Body as Body, ModelError as ModelError
+from .muscle import (
+    Model as Model,
+    Muscle as Muscle,
+    muscle_forces as muscle_forces,
+    muscle_torques as muscle_torques,
+    path_jacobian as path_jacobian,
+    path_lengths as path_lengths,
+)
 
 __version__: str

@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 import myoquat as mq
-from myoquat.joints import functions as fn
-from myoquat.joints import types as j
+from myoquat.joints import functions as fn, types as j
 from myoquat.joints.multibody.sampling import KINDS
-from myoquat.muscle import actuators as act
-from myoquat.muscle import forces as fo
-from myoquat.muscle import laws
+from myoquat.muscle import actuators as act, forces as fo, laws
 
 START = 0.4  # [s] of functions with a jump
 SOLID = {"mass": 2.0, "inertia": (0.3, 0.4, 0.35, 0.01, 0.02, 0.03), "center_of_mass": (0.1, 0.05, -0.2)}

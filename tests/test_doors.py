@@ -18,7 +18,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.recruitment import JointCone, redundancy
 from myoquat.analysis.studies import LoadsWanted
-from myoquat.core.records import Record, declared
+from myoquat.core import Record, declared
 from myoquat.data.motions import Motion
 from myoquat.dynamics.constraints import Locked
 from myoquat.dynamics.skeleton import PlanarSkeleton

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 from packaging.requirements import Requirement
 
-from myoquat.core.lazy_imports import EXTRAS, Library, missing_extra, requirements_of
+from myoquat.core import EXTRAS, Library, missing_extra, requirements_of
 
 ROOT = Path(__file__).parents[1]
 WITHOUT = f"""

@@ -19,13 +19,12 @@ import test_doors
 
 import myoquat as mq
 from myoquat import kernels
-from myoquat.analysis.control import Effort as ControlEffort
-from myoquat.analysis.control import PathConstraint, Problem
+from myoquat.analysis.control import Effort as ControlEffort, PathConstraint, Problem
 from myoquat.analysis.fits import JointForceFits, PathFits
 from myoquat.analysis.motion import FilteredMotion, GaitEvents
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
 from myoquat.apps.explorer import Explorer
-from myoquat.core.arguments import real_array_with_gaps
+from myoquat.core import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance

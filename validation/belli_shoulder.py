@@ -20,8 +20,7 @@ import pandas as pd
 from myoquat.analysis.recruitment import JointCone, Redundancy, Reserve, consistent_motion, redundancy
 from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
@@ -69,7 +68,7 @@ HASHES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Abduction:
     """A trial: its model and motion, its published activations, and the solutions of `solve`.
 

@@ -18,9 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import SimmSpline
@@ -33,7 +31,7 @@ CURVES = ("activeForceLength", "passiveForceLength", "forceVelocity")
 MAX_FIBER_SPEED = 10.0  # [optimal lengths / s]
 
 
-@dataclass(frozen=True)
+@frozen
 class CeinmsMuscle:
     """The numbers of one muscle, in the order of the file: lengths [m], pennation [deg], force [N]."""
 
@@ -47,7 +45,7 @@ class CeinmsMuscle:
     strength: float
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CeinmsSubject:
     """The muscles of a subject, the channels and joints that belong to them, and their curves.
 

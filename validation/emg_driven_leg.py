@@ -15,8 +15,7 @@ import pandas as pd
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment import MomentCalibration, MomentPosterior, MomentTrial, calibrate_moments
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import Emg, load_table
 from myoquat.data.motions.series import rows_within
@@ -59,7 +58,7 @@ HASHES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LegData:
     """The model with the measured muscles, the published subject, and trials by name."""
 

@@ -7,9 +7,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.studies import UncertainCurves
-from myoquat.core.figures import Picture, curve_styles, legend_above, small_axes
-from myoquat.core.labels import figure_label
-from myoquat.core.typing import Array
+from myoquat.core import Array, Picture, curve_styles, figure_label, legend_above, small_axes
 from validation.belli_shoulder import Abduction, most_active
 from validation.emg_driven_leg import JOINTS, LegData, measured, part, published_moments
 from validation.instrumented_shoulder import Comparison, Trial

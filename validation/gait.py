@@ -17,10 +17,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.core.figures import legend_above, small_axes
-from myoquat.core.labels import figure_label
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, figure_label, frozen, legend_above, small_axes
 from myoquat.data import load_model, load_table
 from myoquat.joints.errors import ModelError
 
@@ -35,7 +32,7 @@ TOLERANCES = (("StaticOptimization_activation", 0.025, "1"), ("StaticOptimizatio
               ("ik", 0.2, "deg, m"))  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Beside:
     """An expected table and ours (t, n) at its times (t,) [s], of the columns that both have; of a model, one row.
     `setup` is the file of the tool that wrote ours."""

@@ -24,7 +24,7 @@ from myoquat.analysis.studies import (
 )
 from myoquat.apps.opensim_tools.inverse import nearest_rows, task_weights
 from myoquat.apps.opensim_tools.moving import loaded_motion, moving_of
-from myoquat.core.lazy_imports import scipy
+from myoquat.core import scipy
 from myoquat.data import Motion, load_model
 from myoquat.data.motions import load_forces, load_markers
 from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, read_setup

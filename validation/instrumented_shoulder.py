@@ -23,20 +23,13 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion import FittedMotion
-from myoquat.analysis.recruitment import (
-    Redundancy,
-    Reserve,
-    ReserveActuator,
-    StabilityRule,
-    redundancy,
-)
+from myoquat.analysis.recruitment import Redundancy, Reserve, ReserveActuator, StabilityRule, redundancy
 from myoquat.analysis.recruitment.forward.check import commands_of
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
 from myoquat.apps.commands.parsing import reserves_named
 from myoquat.apps.opensim_tools.inverse import task_weights
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import Markers, Motion, load_markers
 from myoquat.data.motions.angles import balls
@@ -102,7 +95,7 @@ HASHES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Trial:
     """The files of a trial: its model, its motion on the model's constraints, and the measured force.
 
@@ -136,7 +129,7 @@ class Trial:
         return np.asarray(time[time <= self.time[-1]])
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Comparison:
     """Redundancy under a rule, None for no rule, beside the measured force at the same times: `force` and `measured`
     (t, 3) [N] in the glenoid's axes."""

@@ -15,8 +15,7 @@ from myoquat.analysis.recruitment.redundancy.equations import joint_lines
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 from myoquat.analysis.studies.uncertain_loads import KEYS, Samples, VariedNumbers, central_band
 from myoquat.analysis.studies.varied_demands import VariedDemands
-from myoquat.core.arguments import indices_of
-from myoquat.core.typing import Array
+from myoquat.core import Array, indices_of
 from myoquat.data.motions.motion import selected_frames
 from validation.emg_driven_leg import JOINTS
 

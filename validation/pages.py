@@ -12,20 +12,16 @@ from myoquat.analysis.recruitment import moment_posterior
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
 from myoquat.apps.study_pages import band_figure
-from myoquat.core.records import dataclass
-from validation import belli_shoulder as belli
-from validation import emg_driven_leg as leg
-from validation import gait
-from validation import instrumented_shoulder as shoulder
-from validation import quaternion_jacobians as jacobians
-from validation.credibility import credibility, pedigree
-from validation.figures import (
-    activation_figure,
-    force_figures,
-    joint_force_figure,
-    last_seconds,
-    moment_figure,
+from myoquat.core import frozen
+from validation import (
+    belli_shoulder as belli,
+    emg_driven_leg as leg,
+    gait,
+    instrumented_shoulder as shoulder,
+    quaternion_jacobians as jacobians,
 )
+from validation.credibility import credibility, pedigree
+from validation.figures import activation_figure, force_figures, joint_force_figure, last_seconds, moment_figure
 from validation.gait_bands import bands_of, curves_of
 from validation.leg_bands import joint_forces, moments_with_bands
 from validation.published import at_published_angles
@@ -39,7 +35,7 @@ MIN_SAMPLES_PER_TRIAL = 16  # where all trials of a study share the samples
 SHARES = "Share of each source in the variance (Sobol indices)"
 
 
-@dataclass(frozen=True)
+@frozen
 class PageOptions:
     """What a page shows.
 

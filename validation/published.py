@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.recruitment import ReserveActuator, redundancy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data import load_motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import PointLoop
@@ -34,7 +33,7 @@ __all__ = ["at_published_angles"]
 CONSTRAINT_STRENGTH_N = 100.0  # [N] of a unit control of a constraint's force; its weight is zero
 
 
-@dataclass(frozen=True)
+@frozen
 class LoopForce(ScalarActuator):
     """The force of a `PointLoop` along a world axis on the points of its two bodies, which need not coincide."""
 

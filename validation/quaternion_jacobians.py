@@ -17,9 +17,7 @@ from myoquat.analysis.mapping.figures import along, plot_singular, prescribed_pa
 from myoquat.analysis.mapping.formulas import Pair
 from myoquat.analysis.studies import UncertainInputs
 from myoquat.analysis.studies.uncertain_loads import BAND_COLOR, central_band
-from myoquat.core.figures import Picture
-from myoquat.core.labels import figure_label
-from myoquat.core.typing import Array
+from myoquat.core import Array, Picture, figure_label
 from myoquat.data import load_model
 from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained
 from myoquat.muscle import Parameters, path_jacobian

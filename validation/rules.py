@@ -8,15 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.analysis.recruitment.stability import (
-    OrientedRule,
-    SearchedRule,
-    SocketMarkers,
-    StabilityRule,
-)
-from myoquat.core.arguments import check_types
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.analysis.recruitment.stability import OrientedRule, SearchedRule, SocketMarkers, StabilityRule
+from myoquat.core import Array, check_types, frozen
 from myoquat.muscle.model import Model
 
 __all__ = [
@@ -38,7 +31,7 @@ _PER_DEGREE = (50.915928515941545, 0.116047310713347, -0.024526120335986, 3.8999
 GLENOID_POLYNOMIAL = tuple(c / 100 * (180 / np.pi) ** k for k, c in enumerate(_PER_DEGREE))
 
 
-@dataclass(frozen=True)
+@frozen
 class BorderCone(OrientedRule, SearchedRule):
     """The force f on the parent crosses the socket within its measured border: |f - (n . f) n| <= r(a) n . f.
 
@@ -116,7 +109,7 @@ class BorderCone(OrientedRule, SearchedRule):
 MIN_TANGENT, MAX_TANGENT = 1e-3, 1e3  # of the half angles, in the search
 
 
-@dataclass(frozen=True)
+@frozen
 class DirectionPenalty(SearchedRule):
     """Adds weight * p(s) to the effort, where s is the tangent of an angle of the force f on the parent.
 
@@ -174,7 +167,7 @@ class DirectionPenalty(SearchedRule):
         return self.frame * np.array([[1.0], [0.0], [0.0]])
 
 
-@dataclass(frozen=True)
+@frozen
 class PlanarPenalty(DirectionPenalty):
     """p(s) = s^2: the part of the force along a flat socket over the part into it, squared ["planar" in I. M. I. Hasan
     et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].
@@ -189,7 +182,7 @@ class PlanarPenalty(DirectionPenalty):
         return np.square(tangent)
 
 
-@dataclass(frozen=True)
+@frozen
 class ConditionalPenalty(DirectionPenalty):
     """p(s) = s^2 where s > `ratio`, and 0 elsewhere: leaving a round socket costs, the more the farther ["conditional"
     in I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].
@@ -221,7 +214,7 @@ class ConditionalPenalty(DirectionPenalty):
         return np.sort(np.append(super().grid, self.ratio))
 
 
-@dataclass(frozen=True)
+@frozen
 class CurvedPenalty(DirectionPenalty):
     """p = tan(alpha)^2, alpha the angle [rad] between the force and the normal of a spherical socket where it crosses
     that ["curve" in I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012].

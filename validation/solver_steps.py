@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array
+from myoquat.core import Array, scipy
 from myoquat.data import Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.model import Model

@@ -11,8 +11,7 @@ from myoquat.analysis.comparison.engines import MujocoSide, OpensimSide
 from myoquat.analysis.comparison.report import ModelComparison, Names
 from myoquat.analysis.comparison.sides import BodyMass, Matching, ModelSide, Request, Side, match_names
 from myoquat.analysis.recruitment.power import PoseSample, sample_poses
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import MissingExtraError
+from myoquat.core import PATH, MissingExtraError, check_types
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import MotionLike, motion_of
 from myoquat.data.motions.angular_speeds import angular_triples

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request, Side
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec
 

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.comparison.sides import Matching, ModelSide, Quantities, Request, Side
-from myoquat.core.arguments import indices_of
-from myoquat.core.labels import printable
-from myoquat.core.lazy_imports import pandas
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of, pandas, printable
 from myoquat.joints.vectors import vecmat
 
 if TYPE_CHECKING:
@@ -41,7 +37,7 @@ class Names(NamedTuple):
     bodies: Matching
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ModelComparison:
     """Result of `compare_models`.
 

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
-from myoquat.core.arguments import indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
@@ -21,7 +19,7 @@ from myoquat.muscle.evaluate import tensions_at_rest
 __all__ = ["BodyMass", "Match", "Matching", "ModelSide", "Quantities", "Request", "Side", "match_names"]
 
 
-@dataclass(frozen=True)
+@frozen
 class BodyMass:
     """Mass [kg], its centre (3,) [m] in the body's frame, inertia (3, 3) [kg m^2] about it in the body's axes."""
 
@@ -30,7 +28,7 @@ class BodyMass:
     inertia: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Quantities:
     """Values of a side at n poses.
 
@@ -48,7 +46,7 @@ class Quantities:
     centers: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """Poses, and the quantities that are wanted there.
 
@@ -163,7 +161,7 @@ def _spread(found: Quantities, kept: Array) -> Quantities:
 SAME, SPELLING, MAPPED = "same name", "same letters and digits", "mapped"
 
 
-@dataclass(frozen=True)
+@frozen
 class Match:
     """A name of A and the one of B that is compared with it.
 
@@ -182,7 +180,7 @@ class Match:
     rule: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Matching:
     """The pairs of names, and those of A and of B that are left over.
 

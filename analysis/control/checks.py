@@ -10,7 +10,7 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.motions import Motion
 from myoquat.muscle import Model
 from myoquat.muscle.constraints.path_length import solved_surface

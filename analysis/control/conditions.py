@@ -11,10 +11,7 @@ import numpy as np
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.quantities import Quantities
-from myoquat.core.arguments import CALLABLE, check_types, real_array
-from myoquat.core.content import content_key
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import CALLABLE, Array, ArrayLike, Record, check_types, content_key, frozen, real_array
 from myoquat.joints.types import SphericalJoint
 from myoquat.joints.vectors import vector
 
@@ -71,7 +68,7 @@ class PathCondition(Record, ABC):
         """ValueError for what does not fit the plant."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _BoundedFormula(Record):
     """A formula of points with a name and bounds. A subclass says in `_what` what it is, for messages."""
 
@@ -97,7 +94,7 @@ class _BoundedFormula(Record):
         return interval_of(self.title, self.lower, self.upper)
 
 
-@dataclass(frozen=True)
+@frozen
 class PathConstraint(_BoundedFormula, PathCondition):
     """lower <= formula(point) <= upper at every point of the motion where controls are defined.
 
@@ -119,7 +116,7 @@ class PathConstraint(_BoundedFormula, PathCondition):
         return content_key(self.formula)
 
 
-@dataclass(frozen=True)
+@frozen
 class BoundaryConstraint(_BoundedFormula):
     """lower <= formula(first, last, duration) <= upper, of the first and the last `Point` and the duration [s].
 
@@ -132,7 +129,7 @@ class BoundaryConstraint(_BoundedFormula):
     formula: Callable[[Point, Point, Any], Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Periodic(Record):
     """The motion ends in the state in which it began: pose, velocities, states and controls.
 
@@ -155,7 +152,7 @@ class Periodic(Record):
 Slice = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Gaps:
     """The differences last - first of pairs of quantities by name, and the rotation from the first to the last of pairs
     of quaternions by their slices of q."""

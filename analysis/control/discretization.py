@@ -4,7 +4,7 @@ solution says per site."""
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -31,9 +31,7 @@ from myoquat.analysis.control.transcriptions import (
     Values,
     split,
 )
-from myoquat.core.content import content_key
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, content_key, frozen
 from myoquat.data.motions import Forces
 from myoquat.joints.functions.splines import chosen
 from myoquat.joints.vectors import vector
@@ -52,7 +50,7 @@ def load_numbers_at(loads: Forces, t: Array) -> Array:
     return vector([entries[k] + entries[n + k] * (t - start) for k in range(n)])
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Statement:
     """A problem in the terms of its plant: goals and constraints."""
 
@@ -110,7 +108,7 @@ class Statement:
         return [goal for goal in self.goals if isinstance(goal, EndGoal)]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Sites:
     """The motion at every site.
 

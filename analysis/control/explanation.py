@@ -8,8 +8,7 @@ import numpy as np
 from myoquat.analysis.control.discretization import Rows
 from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 
 __all__ = ["Explanation", "Finding", "explanation_of"]
 
@@ -31,7 +30,7 @@ class Explained(Protocol):
         """(...) [s] the times at fractions of the duration."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """A constraint or an unknown by name, the time [s], and a number: a violation, a multiplier.
 
@@ -49,7 +48,7 @@ class Finding:
         return f"{self.name}{at}: {self.value:.3g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Explanation:
     """Errors, worst constraints and multipliers of a solution, and how often each bound is active.
 

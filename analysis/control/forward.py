@@ -14,10 +14,7 @@ import numpy as np
 from myoquat.analysis.control.discretization import Statement, load_numbers_at
 from myoquat.analysis.control.plants import ModelPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point
-from myoquat.core.content import content_key
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, content_key, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel, compile
@@ -25,7 +22,7 @@ from myoquat.kernels import Kernel, compile
 __all__ = ["Forward", "MeasuredMesh", "Refinement", "interval_errors", "mesh_lines", "refined", "run_forward"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Refinement(Record):
     """Solve again on finer meshes until the error of every interval is at most `tolerance`.
 
@@ -57,7 +54,7 @@ class Refinement(Record):
             raise ValueError("a refinement needs a positive tolerance, at least 1 repetition and at least 2 parts")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MeasuredMesh:
     """A mesh (n + 1,), ends of the intervals as fractions of the duration, and the measured error (n,) of each.
 
@@ -103,7 +100,7 @@ END_OFFSET = 1e-9  # of an interval: distance from its ends at which the control
 Controls = Callable[[Array], Array]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Forward:
     """A forward simulation with the controls of a solution, at its nodes.
 

@@ -13,9 +13,7 @@ from myoquat.analysis.control.points import interpolated_pose, interpolated_velo
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.transcriptions import Layout
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, real_array
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
@@ -26,7 +24,7 @@ __all__ = ["default_sites", "sites_at_rest", "sites_of_mapping", "sites_of_motio
 DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Frame:
     """What both ends fix: poses (nq,) with NaN where nothing does, or None."""
 

@@ -22,10 +22,7 @@ from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, Plant, Pre
 from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.transcriptions import Layout
-from myoquat.core.arguments import PATH, check_types, real_array
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types, frozen, pandas as pd, real_array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.series import check_time
@@ -110,7 +107,7 @@ ADDED = r"(reserve|residual)_jointset_.*"  # the names of actuators that Moco's 
 Columns = Mapping[str, Array]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MocoTrajectory:
     """A trajectory by Moco's names and in the units of its files.
 

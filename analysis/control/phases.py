@@ -19,16 +19,12 @@ from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from myoquat.analysis.control.transcriptions import STATE, RowsAndTerms, split
-from myoquat.core.arguments import check_items, check_types
-from myoquat.core.content import content_key
-from myoquat.core.records import Record, dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, Solved, check_items, check_types, content_key, frozen
 
 __all__ = ["End", "Join", "PhasedSolution", "Phases", "continuity", "join_block"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Join(Record):
     """Between two phases, all coordinates, velocities and states that both have by name are continuous.
 
@@ -120,7 +116,7 @@ def join_block(
     return Block(formula, variables[None], data[None], rows[None], np.zeros((1, 0)), np.array([np.nan]), names)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Phases:
     """Problems one after the other: each has its own model, contacts, controls, goals, constraints, mesh and duration.
 
@@ -255,7 +251,7 @@ class _Joined:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class PhasedSolution(Solved):
     """What `Phases.solve` found: a `Solution` of every phase, with the explanation of the whole.
 

@@ -14,9 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.data.motions import Motion
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import Layout
@@ -59,7 +57,7 @@ def field_of(name: str, fields: Mapping[str, Collection[str]]) -> tuple[str, str
     return found[0] if found else "", name
 
 
-@dataclass(frozen=True)
+@frozen
 class Names:
     """Names of velocities, states, controls and parameters of a problem, and its system, None for equations of one's
     own."""
@@ -76,7 +74,7 @@ class Names:
         return () if self.system is None else (*self.system.coordinate_names, *self.system.angle_names)
 
 
-@dataclass(frozen=True)
+@frozen
 class Point:
     """An instant of a motion: numbers or symbols with the same leading axes (...).
 

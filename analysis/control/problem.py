@@ -43,9 +43,7 @@ from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription
 from myoquat.analysis.motion.inverse_dynamics import check_frames
-from myoquat.core.arguments import CALLABLE, check_items, check_type, check_types, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, check_items, check_type, check_types, frozen, real_array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle import Model
@@ -55,7 +53,7 @@ __all__ = ["Problem"]
 Bounds = Mapping[str, Any]  # name -> a number, or (lower, upper); at the ends also poses
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Problem:
     """Find the motion and the controls that minimise the sum of goals, subject to the equations of motion.
 
@@ -439,7 +437,7 @@ class Problem:
                 bounds[place] = max(low, bound.lower), min(high, bound.upper)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Named:
     """The quantity of a point by its name, of the last one if `end` is 1."""
 

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 
@@ -25,7 +23,7 @@ __all__ = ["Block", "BlockFormula", "BlockKernels", "Pattern", "Program"]
 Formula = Callable[[Array, Array], tuple[list[Array], list[Array]]]  # of v and d: rows, terms
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class BlockFormula:
     """A formula of v (..., size) and d (..., data) that gives `rows` and `terms` numbers; `content` is its key."""
 
@@ -74,7 +72,7 @@ class BlockKernels:
         return self.value.hessian(wrt="v")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Block:
     """Instances (b,) of a formula in a program.
 
@@ -140,7 +138,7 @@ class Block:
         return self.kernels.hessian.rows, self.kernels.hessian.cols
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Pattern:
     """The nonzeros of a sparse matrix, column by column: `rows` (nonzeros,) and `columns`, the starts (n + 1,) of each
     column. `nonzeros` has the nonzero of every entry of the blocks, -1 for entries that are left out."""

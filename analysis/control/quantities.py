@@ -8,10 +8,7 @@ import numpy as np
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.plants.base import Bound, interval
 from myoquat.analysis.control.points import field_of
-from myoquat.core.arguments import real_array
-from myoquat.core.lazy_imports import difflib
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, difflib, frozen, real_array
 
 __all__ = ["Ends", "Quantities", "Unknown"]
 
@@ -26,7 +23,7 @@ class Unknown(NamedTuple):
     place: int
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Ends:
     """The conditions at one end: bounds of unknowns, of angles that a quaternion has replaced, and fixed poses."""
 

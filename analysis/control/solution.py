@@ -15,11 +15,7 @@ from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point, interpolated_pose
 from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
 from myoquat.analysis.control.transcriptions import Layout
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array
+from myoquat.core import Array, Curve, Curves, Solved, frozen, pandas as pd
 from myoquat.data.files import check_ending
 from myoquat.data.motions import Motion
 from myoquat.data.motions.motion import Shown
@@ -37,7 +33,7 @@ ALTERNATING_INTERVALS = 5  # in a row in which a velocity or a control goes up a
 ALTERNATING_SHARE = 0.05  # of its greatest value by which it does
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Solution(Shown, Curves, Solved):
     """What `Problem.solve` found: a solution if `success`, otherwise the last iterate, with the reason in `status`.
 

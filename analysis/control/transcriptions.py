@@ -23,9 +23,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant, PrescribedPlant
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import check_type
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, check_type, frozen
 from myoquat.kernels import METHODS
 
 __all__ = [
@@ -73,7 +71,7 @@ def split(x: Array, widths: Sequence[int]) -> list[Array]:
     return [x[..., end - n : end] for n, end in zip(widths, np.cumsum(widths), strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Layout:
     """The sites of a mesh in the order of time: nodes at the ends of intervals, and points inside them.
 
@@ -108,7 +106,7 @@ class Layout:
         return np.array([i for i, fields in enumerate(self.fields) if field in fields], dtype=int)
 
 
-@dataclass(frozen=True)
+@frozen
 class Transcription(Record, ABC):
     """How a motion becomes finitely many unknowns: points in every interval of the mesh, and equations between them.
 
@@ -136,7 +134,7 @@ class Transcription(Record, ABC):
         """(k,) the weight, as a fraction of the duration, of every site with equations in integrals."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Midpoint(Transcription):
     """q_1 = q_0 exp(h (u_0 + u_1) / 2) and the equations of motion at q_0 exp(h (u_0 + u_1) / 4), (u_0 + u_1) / 2 and
     udot = (u_1 - u_0) / h. It is of order 2, with the fewest unknowns. States are at the nodes, controls are constant
@@ -192,7 +190,7 @@ def integration_matrix(points: Array, ends: Array) -> Array:
     return np.linalg.solve(vandermonde.T, integrals.T).T
 
 
-@dataclass(frozen=True)
+@frozen
 class Collocation(Transcription):
     """Collocation at the points `points`, fractions of every interval."""
 
@@ -301,7 +299,7 @@ class Collocation(Transcription):
         return slots, formula, data, [*names, *plant.state_row_names]
 
 
-@dataclass(frozen=True)
+@frozen
 class StagedCollocation(Collocation):
     """Collocation at a number of points that is chosen: `stages`, from 1 to 9; ValueError for others.
 
@@ -322,7 +320,7 @@ class StagedCollocation(Collocation):
         return self.linear_controls
 
 
-@dataclass(frozen=True)
+@frozen
 class Gauss(StagedCollocation):
     """Collocation at the `stages` roots of the Legendre polynomial P_s on [0, 1].
 
@@ -348,7 +346,7 @@ class Gauss(StagedCollocation):
         return tuple(map(float, (roots + 1) / 2))
 
 
-@dataclass(frozen=True)
+@frozen
 class HermiteSimpson(Collocation):
     """x_1 = x_0 + h (f_0 + 4 f_c + f_1) / 6, x_c = (x_0 + x_1) / 2 + h (f_0 - f_1) / 8, of order 4. States and controls
     are at the nodes and in the middle of every interval, in the separated form of Moco and others [M. Kelly, An
@@ -378,7 +376,7 @@ class HermiteSimpson(Collocation):
         return (0.0, 0.5, 1.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Radau(StagedCollocation):
     """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval. It
     has order 2 s - 1 and damps stiff equations [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner,
@@ -405,7 +403,7 @@ class Radau(StagedCollocation):
         return (*map(float, roots[:-1]), 1.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Trapezoid(Collocation):
     """x_1 = x_0 + h (f_0 + f_1) / 2, of order 2: states and controls at the nodes, controls linear between them.
 
@@ -443,7 +441,7 @@ class Shot(NamedTuple):
         return Shot(*(x + h * k if x.shape[-1] else x for x, k in zip(self, slope, strict=True)))
 
 
-@dataclass(frozen=True)
+@frozen
 class MultipleShooting(Transcription):
     """The classical Runge-Kutta method of order 4, `steps` of it in every interval, in the chart at the start of the
     interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999], so that |Q| = 1

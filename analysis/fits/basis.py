@@ -7,9 +7,7 @@ from math import comb
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen, scipy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle import Model, Muscle, PathPoint, PoseVariables
@@ -31,7 +29,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class FitSettings(Record):
     """How paths are fitted. ValueError for numbers that are not positive.
 
@@ -77,7 +75,7 @@ Blocks = tuple[tuple[int, ...], ...]
 MIXED_ORDERS = 2  # by which the order of a term with variables of several blocks counts more
 
 
-@dataclass(frozen=True)
+@frozen
 class Basis:
     """All terms of some variables up to a degree, by their order.
 
@@ -194,7 +192,7 @@ MIN_COUPLING = 1e-9  # entry of the projection onto allowed motions, above which
 MAX_COMPARED_SETS = 5000  # of independent coordinates
 
 
-@dataclass(frozen=True)
+@frozen
 class Crossing:
     """Muscles that cross the same joints.
 
@@ -352,7 +350,7 @@ GROWTH_FACTOR = 0.08  # of the number of terms, between two evaluations of the h
 MAX_STALLED_EVALUATIONS = 5  # without a better held-out error, after which the search ends
 
 
-@dataclass(frozen=True)
+@frozen
 class Moments:
     """Mean squares of a least-squares problem y = sum of c phi: of terms G (t, t), with y b (t,), of y itself s."""
 
@@ -366,7 +364,7 @@ class Moments:
         return float(np.sqrt(max(0.0, self.s - 2.0 * (b @ c) + c @ G @ c)))
 
 
-@dataclass(frozen=True)
+@frozen
 class Selection:
     """Chosen terms and their coefficients, and how large the held-out errors are, as fractions of those wanted."""
 

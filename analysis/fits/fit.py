@@ -8,11 +8,7 @@ from myoquat.analysis.fits.basis import Basis, FitSettings, crossings, variable_
 from myoquat.analysis.fits.group import Candidate, Group, MuscleFit
 from myoquat.analysis.fits.jumps import SolvedPaths, allowed_motions, beyond_jumps, inspected_paths, straight_paths
 from myoquat.analysis.fits.poses import chosen_muscles, given_poses, range_poses
-from myoquat.core.arguments import check_types, real_array
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, frozen, pandas as pd, real_array, scipy
 from myoquat.muscle import (
     FittedPoint,
     FittedSet,
@@ -32,7 +28,7 @@ SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses,
 MIN_POSES = 10  # usable ones that the fit of a muscle needs
 
 
-@dataclass(frozen=True)
+@frozen
 class PathFit:
     """The fit of one path.
 
@@ -199,7 +195,7 @@ POSES, SEED = 100_000, 1_000_003  # of a certificate that is given none; the see
 BLOCK_POSES = 8192  # whose Jacobians are in memory together, and over which the ways beyond jumps lead
 
 
-@dataclass(frozen=True)
+@frozen
 class Certificate:
     """Errors of fitted paths at held-out poses.
 

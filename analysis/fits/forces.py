@@ -10,9 +10,7 @@ from myoquat.analysis.fits.fit import chosen_terms
 from myoquat.analysis.fits.group import Group
 from myoquat.analysis.fits.jumps import allowed_motions, solved_paths
 from myoquat.analysis.fits.poses import chosen_muscles, given_poses
-from myoquat.core.arguments import check_types
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, frozen
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
 __all__ = ["JointForceFits", "fit_joint_forces"]
@@ -20,7 +18,7 @@ __all__ = ["JointForceFits", "fit_joint_forces"]
 MIN_FORCE = 1e-9  # force of a unit tension below which a muscle does not cross the joint
 
 
-@dataclass(frozen=True)
+@frozen
 class JointForceFits:
     """The force of a unit tension of each muscle on a body and all that it carries, in axes of the joint's parent body.
 

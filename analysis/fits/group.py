@@ -20,8 +20,7 @@ from myoquat.analysis.fits.basis import (
 )
 from myoquat.analysis.fits.jumps import SolvedPaths, StraightPaths, beyond_jumps, straight_points
 from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.muscle import Model, PathPoint
 
 __all__ = ["Candidate", "Group", "MuscleFit"]
@@ -37,7 +36,7 @@ FAR_FACTOR = 1.5  # times the greatest error of the first candidate, that of the
 ACCEPTED = 1.3  # times the wanted errors: where polynomials are below, more surfaces are not tried
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidate:
     """A fit of one muscle: parts by the chosen terms of a basis, and the points of straight pieces beside them. `error`
     is that of held-out poses over the wanted one, `values` are (1 + r, n)."""
@@ -55,7 +54,7 @@ class Candidate:
         return sum(len(part.coefficients) for part in self.parts)
 
 
-@dataclass(frozen=True)
+@frozen
 class MuscleFit:
     """The best candidate; which poses, in the order of the group, are smooth and which of them are used. Root mean
     squares of length and moment arm on held-out poses [m]."""

@@ -8,9 +8,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.fits.poses import assembled
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.rows import Rows
 from myoquat.joints.evaluation import kernel_for
@@ -34,7 +32,7 @@ __all__ = [
 EXCLUDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT
 
 
-@dataclass(frozen=True)
+@frozen
 class SolvedPaths:
     """Lengths (n, m) [m], Jacobians (n, m, nu) and flags (n, m) of paths at poses q (n, nq). If it was looked for,
     whether a length or a moment arm jumps nearby (n, m)."""
@@ -74,7 +72,7 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
     return SolvedPaths(q, l, J, found.astype(int))
 
 
-@dataclass(frozen=True)
+@frozen
 class StraightPaths:
     """Lengths (n, m) [m] and Jacobians (n, m, nu) of the straight pieces between the `straight_points` of paths, and of
     whole paths without their surfaces."""
@@ -259,7 +257,7 @@ def _reached_over(inner: Array, jumps: Array) -> Array:
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class _Steps:
     """Steps between poses q (s, 2, nq) with lengths (s, 2, k) and Jacobians (s, 2, k, nu)."""
 

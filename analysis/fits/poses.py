@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, indices_of, real_array, scipy
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.muscle import Model

@@ -10,9 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.muscle.fitted import surface_shape
 
 __all__ = ["Part", "SurfaceProblem", "first_contact", "first_sides", "part_values", "widened"]
@@ -30,7 +28,7 @@ FAR_WIDTHS = 3.0  # from B = 0 to where the effect of a contact is zero
 ON_SURFACE_M = 1e-9  # [m] by which a path that touches a surface is longer than a straight one
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A summand of a length: a polynomial of the first terms with these coefficients, or with an effect T of it."""
 
@@ -39,7 +37,7 @@ class Part:
     width: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class SurfaceProblem:
     """Observations y (1 + r, n), lengths and their rates, by terms (t, 1 + r, n), with `weights` (1 + r, 1)."""
 
@@ -132,7 +130,7 @@ class SurfaceProblem:
         return J.reshape(len(J), -1)
 
 
-@dataclass(frozen=True)
+@frozen
 class _State:
     """Parts, the polynomial B of each and its rates, (1 + r, n), the errors, and their weighted sum of squares."""
 

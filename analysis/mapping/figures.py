@@ -14,15 +14,9 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.mapping.formulas import Pair, muscle_number
 from myoquat.analysis.mapping.report import MappingReport
-from myoquat.core.figures import FILE_DPI, Picture
-from myoquat.core.labels import figure_label
+from myoquat.core import FILE_DPI, Picture, figure_label
 from myoquat.data.files import check_output, write_bytes
-from myoquat.joints import (
-    convert_coordinates,
-    quaternion_to_spatial,
-    spatial_to_constrained,
-    spatial_to_quaternion,
-)
+from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained, spatial_to_quaternion
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = [

@@ -7,9 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.core.arguments import indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of
 from myoquat.joints import ModelError
 from myoquat.joints.conversion.balls import ball_joint_obstacle, followed, in_angles
 from myoquat.joints.conversion.convert import with_rotations
@@ -22,12 +20,7 @@ from myoquat.joints.maps import (
     spatial_to_quaternion,
 )
 from myoquat.joints.rates import condition_constrained
-from myoquat.joints.sequences import (
-    condition_euler,
-    euler_rate_inverse,
-    euler_rate_matrix,
-    quaternion_from_euler,
-)
+from myoquat.joints.sequences import condition_euler, euler_rate_inverse, euler_rate_matrix, quaternion_from_euler
 from myoquat.joints.types import Angles, Joint
 from myoquat.joints.types.angles import inverse_rate_matrix
 from myoquat.joints.types.follower import angles_of
@@ -49,7 +42,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Reading:
     """Three angles phi (..., 3) [rad] of a ball joint, omega = B(phi) phidot in child-frame components.
 
@@ -124,7 +117,7 @@ MIN_NAMED_VELOCITIES, MAX_NAMED_REASONS = 2, 5  # of joints that are no ball joi
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """One comparison: what is mapped, what it is compared with, and what bounds its error."""
 
@@ -160,7 +153,7 @@ ROWS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Ball:
     """One ball joint: its place in the lists of joints and in q, phi, u and Q*, and the convention of its angles.
 
@@ -180,7 +173,7 @@ class Ball:
     reading: Reading
 
 
-@dataclass(frozen=True)
+@frozen
 class Pair:
     """The model with quaternions and the same model in angles: those of the file that a joint comes from, else those of
     its Euler sequence."""

@@ -3,17 +3,14 @@
 import json
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
-from myoquat.core.labels import markup, printable
-from myoquat.core.lazy_imports import pandas
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, markup, pandas, printable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,7 @@
 """The mapping analysis: every map between the four Jacobians, on random poses, through compiled kernels."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,7 @@ from myoquat.analysis.mapping.formulas import (
 )
 from myoquat.analysis.mapping.report import MappingReport, Statistics, largest_entry
 from myoquat.analysis.recruitment.power import check_poses
-from myoquat.core.arguments import check_types
-from myoquat.core.lazy_imports import pandas
-from myoquat.core.progress import Bar, progress_bar
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Bar, check_types, pandas, progress_bar
 from myoquat.data import load_model
 from myoquat.joints import condition_constrained, constrained_to_spatial, convert_coordinates, normalize, with_branches
 from myoquat.joints.evaluation import kernel_for

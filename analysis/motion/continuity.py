@@ -13,8 +13,7 @@ import numpy as np
 
 from myoquat.analysis.motion.structure import PoseStructure
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.joints.constraints import Constraint
@@ -40,7 +39,7 @@ MAX_MEDIAN_STEP_RAD = 0.5  # median change per frame of a continuous motion
 MAX_SYSTEMS = 16  # whose hinges are cached
 
 
-@dataclass(frozen=True)
+@frozen
 class Hinges:
     """The angles of one joint: the indices in q of coordinates whose full turns change no pose.
 

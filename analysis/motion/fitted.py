@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array
+from myoquat.core import Array, Solved, frozen, pandas as pd
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import rows_within
 
@@ -22,7 +19,7 @@ def _empty() -> Array:
     return np.zeros((0, 0))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class FittedMotion(Motion, Solved):
     """A motion with its residuals.
 

@@ -36,10 +36,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, SphericalJoint
@@ -57,7 +54,7 @@ MIN_SIGNAL = 0.3  # of an eigenvalue of the normal equations: so much is not noi
 MAX_ITERATIONS = 200  # each takes away all but a fraction of the error that falls with the noise
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Segment:
     """Markers that move as a rigid body.
 
@@ -95,7 +92,7 @@ class Segment:
         return self.rotations @ point + self.origins
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Joint:
     """A point of a joint in two segments; None in a distal segment that shows no pose."""
 
@@ -134,7 +131,7 @@ class _Joint:
         return replace(markers, names=(*markers.names, name), positions=added)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JointCenter(_Joint):
     """The center of a ball joint in two segments.
 
@@ -185,7 +182,7 @@ class JointCenter(_Joint):
         return pd.DataFrame(values, pd.Index(["proximal", "distal"][: len(rows)], name="segment"), columns)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JointAxis(_Joint):
     """The axis of a hinge in two segments.
 

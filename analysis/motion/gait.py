@@ -30,13 +30,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Solved,
+    check_types,
+    frozen,
+    indices_of,
+    pandas as pd,
+    real_array,
+    scipy,
+    xarray as xr,
+)
 from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
 from myoquat.data.motions.series import check_names, even_times, gaps_of
 from myoquat.data.reports import ImplausibleWarning
@@ -85,7 +90,7 @@ UNITS = {
 # ---- Events -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class GaitEvents(Solved):
     """Heel strikes and toe offs of the sides "right" and "left".
 
@@ -437,7 +442,7 @@ def _with_units(data: "xr.Dataset", units: Mapping[str, str]) -> "xr.Dataset":
 # ---- Curves over the gait cycle ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class GaitCycles:
     """Curves over 0 to 100 % of the gait cycle, for each side from its own heel strikes.
 
@@ -705,7 +710,7 @@ def _panels(
 # ---- Spatiotemporal parameters ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class GaitParameters:
     """The spatiotemporal parameters of every stride.
 

@@ -8,11 +8,7 @@ import numpy as np
 
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.analysis.motion.prescribed import prescribed_controls
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
@@ -67,7 +63,7 @@ def load_columns(root: str, load: Load) -> dict[str, Array]:
             for letter, values in zip("fmp", load, strict=True) for k, axis in enumerate(AXES)}  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ConstraintForces:
     """multipliers (t, k) of the rows of `motion`: constraints between bodies, then those on coordinates, couplers and
     locks among them. They are NaN where redundant constraints leave them open. force (t, nu) [N m, N] are the
@@ -172,7 +168,7 @@ def _own_point(constraint: Constraint, on: str) -> tuple[float, float, float]:
     return ORIGIN
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JointTorques(Curves):
     """Generalized forces on the velocities of a motion, and the external loads with which they were found.
 

@@ -22,8 +22,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
-from myoquat.core.arguments import by_pattern, check_items, check_types, indices_of, real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, by_pattern, check_items, check_types, indices_of, real_array
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.coordinates import MIN_REPORTED_OFFSET

@@ -21,28 +21,19 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import axes_rotation
-from myoquat.joints.quaternion import (
-    quaternion_conjugate,
-    quaternion_from_matrix,
-    quaternion_log,
-    quaternion_multiply,
-)
+from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_log, quaternion_multiply
 from myoquat.joints.ranges import check_array
 from myoquat.joints.sequences import SEQUENCES, condition_euler, euler_from_quaternion
 
 __all__ = ["ISB", "Convention", "JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Convention:
     """An Euler sequence, the names of its angles, the signs by which those follow from the turns, and a source."""
 
@@ -77,7 +68,7 @@ SIDES = ("right", "left")
 MIRROR = np.array([1.0, -1.0, -1.0, 1.0])  # of a quaternion, by z -> -z
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JointAngles(Curves):
     """Angles of a joint over time, continuous from frame to frame.
 

@@ -20,11 +20,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem, Sensor, rotation_vector
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.content import content_key
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, content_key, frozen, indices_of, scipy
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.joints import frames
@@ -47,7 +43,7 @@ def _empty() -> Array:
     return np.zeros(0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class FilteredMotion(Motion):
     """A motion q (t, nq), u (t, nu) with the covariance of its errors.
 
@@ -171,7 +167,7 @@ def _sensors(problem: PoseProblem, q: Array, rotations: Array) -> Iterator[tuple
 Data = Markers | Orientations | tuple[Markers, Orientations]
 
 
-@dataclass(frozen=True)
+@frozen
 class FilterNoise:
     """Standard deviations of what is measured, and how fast velocities change.
 

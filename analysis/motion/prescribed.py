@@ -6,8 +6,7 @@ prescribed act with their values, and muscles that are prescribed have their act
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array
+from myoquat.core import Array, scipy
 from myoquat.muscle.actuators import delayed, delayed_rates
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model

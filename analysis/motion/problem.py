@@ -58,8 +58,7 @@ from myoquat.analysis.motion.task_coordinates import (
     driving_velocities,
     task_coordinates,
 )
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen
 from myoquat.dynamics.factor import ascended, descended, factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
@@ -170,7 +169,7 @@ class Search(NamedTuple):
     left: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PoseProblem(PoseStructure):
     """The cost of a pose, its normal equations, and the search for the least."""
 

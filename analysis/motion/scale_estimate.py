@@ -38,11 +38,7 @@ from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.analysis.motion.structure import Data
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Solved, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Markers, Motion
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.ranges import Positive, check_ranges
@@ -79,7 +75,7 @@ class Arrow(NamedTuple):
     coupling: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ScaleProblem:
     """The estimated quantities: the axes by body that each factor scales, and the indices of the markers with an
     offset.
@@ -246,7 +242,7 @@ ROUND_OFF = 1e-13  # of what is minimised, by which it may grow in a step
 CONVERGED_STEP = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalePrior:
     """What is known of a person's size, and of the markers, before a trial is seen.
 
@@ -275,7 +271,7 @@ class ScalePrior:
             raise ValueError(f"expected factors must be positive and finite, not {dict(self.expected)}")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class ScaleEstimate(Solved):
     """The estimated size of a person from a moving trial.
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of, real_array
 from myoquat.data.motions import Markers
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.coordinates import Marker
@@ -27,7 +25,7 @@ ORDERS = ("measurements", "factors")
 NOTHING: Mapping[str, ArrayLike] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@frozen
 class Measurement:
     """A factor found between `pairs` of markers, for the axes, such as "XYZ" or "Y", of each body in `bodies`.
 

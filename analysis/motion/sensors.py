@@ -12,16 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from myoquat.analysis.motion.problem import Sensor
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, indices_of
 from myoquat.data.motions import Orientations
 from myoquat.joints.errors import ModelError
-from myoquat.joints.quaternion import (
-    quaternion_conjugate,
-    quaternion_from_matrix,
-    quaternion_multiply,
-    rotation_matrix,
-)
+from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply, rotation_matrix
 from myoquat.muscle.model import Model
 
 __all__ = ["calibrate_orientations"]

@@ -48,8 +48,7 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.structure import PoseStructure, split_couplers
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array
+from myoquat.core import Array, scipy
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_table, balls
 from myoquat.data.motions.series import check_cutoff, even_times, gaps_of

@@ -11,9 +11,7 @@ import numpy as np
 from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem, Search
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.kernels import compile, while_loop
@@ -51,7 +49,7 @@ class Frames(NamedTuple):
     silent: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Solver:
     """The kernels of a problem.
 

@@ -35,10 +35,7 @@ from myoquat.analysis.motion.task_coordinates import (
     task_coordinates,
     velocity_of,
 )
-from myoquat.core.content import content_key, lasting_content
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
-from myoquat.core.typing import Pair as MotionPair
+from myoquat.core import Array, Pair as MotionPair, content_key, frozen, lasting_content
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
 from myoquat.dynamics.factor import ancestors
@@ -160,7 +157,7 @@ MAX_NEWTON_STEPS = 50  # onto constraints
 ON_THEM = 1e-15  # [rad or m] change of a coordinate by which they end
 
 
-@dataclass(frozen=True)
+@frozen
 class Sensor:
     """An inertial sensor on a body: `orientation` (4,), a unit quaternion, takes the sensor's components to the
     body's.
@@ -198,7 +195,7 @@ class Driven(NamedTuple):
     drivers: range
 
 
-@dataclass(frozen=True)
+@frozen
 class Projection:
     """A pose q (..., nq) on its way onto constraints, and the largest change (...) of a coordinate in the last step."""
 
@@ -206,7 +203,7 @@ class Projection:
     change: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PoseStructure:
     """The parts of a model that are fitted to data.
 

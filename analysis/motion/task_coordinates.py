@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.motions.angles import BallAngles, balls
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix

@@ -35,11 +35,7 @@ from myoquat.analysis.recruitment.redundancy import (
     consistent_motion,
     redundancy,
 )
-from myoquat.analysis.recruitment.residual_reduction import (
-    ConsistentMotion,
-    ResidualOptions,
-    dynamically_consistent,
-)
+from myoquat.analysis.recruitment.residual_reduction import ConsistentMotion, ResidualOptions, dynamically_consistent
 from myoquat.analysis.recruitment.stability import (
     CentralForce,
     EllipticCone,

@@ -10,20 +10,25 @@ from matplotlib.ticker import MaxNLocator
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms, starting_at
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.core.arguments import check_types, indices_of, real_array, real_array_with_gaps
-from myoquat.core.figures import (
+from myoquat.core import (
     MIN_RANGE,
+    Array,
+    ArrayLike,
     Panel,
     Picture,
+    check_types,
     curve_styles,
     draw_panels,
+    figure_label,
+    indices_of,
     legend_above,
     legend_beside,
     plain_axis,
+    real_array,
+    real_array_with_gaps,
     small_axes,
+    with_unit,
 )
-from myoquat.core.labels import figure_label, with_unit
-from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, Model, Muscle, path_lengths

@@ -15,10 +15,7 @@ from myoquat.analysis.motion.task_coordinates import (
     task_coordinates,
     velocity_of,
 )
-from myoquat.core.arguments import check_types
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, pandas as pd, scipy
 from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import Constraint

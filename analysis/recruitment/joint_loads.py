@@ -9,12 +9,18 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_columns
 from myoquat.analysis.motion.prescribed import prescribed_controls
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import is_imported
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Curve,
+    Curves,
+    check_types,
+    frozen,
+    indices_of,
+    is_imported,
+    pandas as pd,
+    real_array,
+)
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
@@ -30,7 +36,7 @@ __all__ = ["JointLoads", "Load", "joint_loads"]
 SIDES = ("child", "parent")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JointLoads(Curves):
     """Loads in the joints of a model along a motion.
 

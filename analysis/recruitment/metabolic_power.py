@@ -5,11 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd, real_array
 from myoquat.data.motions import MotionLike, motion_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec
@@ -87,7 +83,7 @@ def _masses(model: Model, cost: MetabolicCost, laws: list[HillLaw], given: Mappi
 BASAL_POWER = 1.2  # [W/kg] of the body, standing, as in OpenSim's probes after Umberger, Gerritsen and Martin (2003)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MetabolicPower(Curves):
     """power (t, m) [W] of the muscles `names`; basal [W], what the body needs besides.
 

@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, indices_of, pandas as pd, real_array, xarray as xr
 from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint

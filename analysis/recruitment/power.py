@@ -10,11 +10,7 @@ from dataclasses import field
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.labels import printable
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types, frozen, pandas as pd, printable
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.conversion.convert import convert_coordinates
@@ -32,7 +28,7 @@ NEAR_ANGLE, NEAR_LENGTH_M = np.pi / 6, 0.1  # [rad, m] either side of the start,
 NEAR_START = "within 30 degrees or 0.1 m of the start, as their ranges are a full turn, 2 m or wider"
 
 
-@dataclass(frozen=True)
+@frozen
 class PoseSample:
     """Poses q (n, nq), how many were `drawn` for them, and by what rule each coordinate was set: names by rule. They
     are random, or from a `source`.
@@ -147,7 +143,7 @@ MOST_POSES, MOST_MUSCLES = 8, 6  # that a text names
 POWER_TOLERANCE = 1e-8  # [m/s] at |u| = 1
 
 
-@dataclass(frozen=True)
+@frozen
 class PowerCheck:
     """The power check of unit tensions, muscle by muscle.
 

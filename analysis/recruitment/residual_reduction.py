@@ -29,13 +29,7 @@ from myoquat.analysis.motion import differentiate, external_wrenches, inverse_dy
 from myoquat.analysis.motion.smoothing import stencil_derivatives
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import consistent_motion
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.lazy_imports import clarabel, scipy
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array
+from myoquat.core import Array, Solved, check_types, clarabel, frozen, indices_of, pandas as pd, scipy, xarray as xr
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.series import even_times
 from myoquat.dynamics import inverse_dynamics_derivatives
@@ -60,7 +54,7 @@ MAX_HALVINGS = 6  # of a step that costs more than the linearised residual says
 DIFFERENCE = 1e-6  # [rad, m] of the loads' derivative by the pose
 
 
-@dataclass(frozen=True)
+@frozen
 class ResidualOptions:
     """What `dynamically_consistent` may change, and how far.
 
@@ -103,7 +97,7 @@ class ResidualOptions:
         return np.repeat([self.force, self.torque], 3)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ConsistentMotion(Solved):
     """A motion that obeys the equations of motion up to bounds, and the model that it belongs to.
 
@@ -382,7 +376,7 @@ def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
     return np.einsum("tij,tjk->tik", T, C), np.einsum("tij,tjk->tik", rate, C)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Changes:
     """The unknowns: coefficients (n, K) of the splines of n free velocities, then those of the masses.
 

@@ -6,9 +6,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.core.arguments import indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
@@ -29,7 +27,7 @@ SOCKET_RATIOS = (0.34, 0.61)  # of the ellipse, along and across the line to the
 PARALLEL_SINE = 1e-6  # sine of the angle below which two directions count as parallel
 
 
-@dataclass(frozen=True)
+@frozen
 class StabilityRule:
     """A condition on the force f that a joint's child presses on its parent with, in the parent's axes.
 
@@ -85,7 +83,7 @@ class StabilityRule:
         return self.edge(np.arctan2(second, first)) - angle
 
 
-@dataclass(frozen=True)
+@frozen
 class OrientedRule(StabilityRule):
     """A rule for a socket that is not round. e1 is the part of `axis` (3,), in the parent's axes, across the direction.
 
@@ -152,7 +150,7 @@ def _unit_vector(what: str, vector: tuple[float, float, float]) -> tuple[float, 
     return float(vector[0]) / size, float(vector[1]) / size, float(vector[2]) / size
 
 
-@dataclass(frozen=True)
+@frozen
 class JointCone(StabilityRule):
     """The force of a joint's child on its parent lies within `half_angle` [rad] of `direction` (3,).
 
@@ -195,7 +193,7 @@ class JointCone(StabilityRule):
         return np.full(np.shape(azimuth), self.half_angle)
 
 
-@dataclass(frozen=True)
+@frozen
 class EllipticCone(OrientedRule):
     """The force f on the parent lies within an elliptic cone.
 
@@ -232,7 +230,7 @@ class EllipticCone(OrientedRule):
         return np.asarray(np.arctan(1 / np.hypot(first, second)))
 
 
-@dataclass(frozen=True)
+@frozen
 class CentralForce(StabilityRule):
     """The force f on the parent points along `direction`: two equations e1 . f = e2 . f = 0, and n . f >= 0.
 

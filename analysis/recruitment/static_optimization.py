@@ -18,12 +18,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
-from myoquat.core.arguments import check_types
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import ArrayLike
+from myoquat.core import ArrayLike, Curve, Curves, Solved, check_types, frozen, pandas as pd
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec
@@ -33,7 +28,7 @@ from myoquat.muscle.inputs import InputsOverTime
 __all__ = ["StaticOptimization", "static_optimization"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StaticOptimization(Curves, Solved):
     """Result of `static_optimization`.
 

@@ -1,6 +1,6 @@
 """Studies: a model with varied parameters, simulated thousands of times, nothing lost. Needs the extra `studies`."""
 
-from myoquat.core.lazy_imports import missing_extra
+from myoquat.core import missing_extra
 
 try:
     import google_crc32c

@@ -25,9 +25,7 @@ import numpy as np
 from scipy import stats
 from scipy.stats import qmc
 
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, real_array
 from myoquat.muscle import Parameters
 
 __all__ = ["DESIGNS", "DISTRIBUTIONS", "Axis", "Design", "axes_of", "parameters_of", "quantiles"]
@@ -72,7 +70,7 @@ MOST_VALUES = 10**7
 _OPTIONS = {"relative", "together"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Axis:
     """One independent direction of a study: `columns` of the parameters, times their own values if `relative`.
 
@@ -178,7 +176,7 @@ MOST_SAMPLES = 10**9
 _LISTED = ("grid", "table")
 
 
-@dataclass(frozen=True)
+@frozen
 class Design:
     """Axes and how they are sampled. `base` is the number asked for: of samples, for saltelli of rows of A."""
 

@@ -16,6 +16,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.errors import ZarrUserWarning
 from zarr.storage import LocalStore
 
-from myoquat.core.records import dataclass
 from myoquat.joints.errors import shortened
 
 __all__ = [

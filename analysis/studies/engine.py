@@ -27,9 +27,7 @@ from myoquat.analysis.recruitment.stability import margins_of
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES, Frames, Moment
 from myoquat.analysis.studies.varied_demands import VariedDemands
-from myoquat.core.content import digest, is_foreign, lasting_content
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, digest, frozen, is_foreign, lasting_content
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.integrators import FIXED_STEP, StateEquations
@@ -46,7 +44,7 @@ from myoquat.muscle.model import check_laws
 __all__ = ["Engine", "TrialEngine", "check_study", "engine_for", "engine_of", "user_code"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Columns:
     """The columns sorted by where they go; `inner` are those that the formulas take."""
 

@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.labels import figure_label, with_unit
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types, figure_label, indices_of, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,8 +21,7 @@ import numpy as np
 
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial import MuscleTrial, plain
-from myoquat.core.content import FOREIGN, content_digest
-from myoquat.core.lazy_imports import version_of
+from myoquat.core import FOREIGN, content_digest, version_of
 from myoquat.data.toml import model_text, parse_model
 from myoquat.joints import ModelError
 from myoquat.kernels.runtime.settings import target

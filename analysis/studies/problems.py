@@ -21,11 +21,7 @@ from myoquat.analysis.studies.design import Axis, Design, axes_of, parameters_of
 from myoquat.analysis.studies.identity import numbers_of
 from myoquat.analysis.studies.store import FINGERPRINT, Contents, Store, Variable
 from myoquat.analysis.studies.study import RunOptions
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.content import FOREIGN, digest, is_foreign
-from myoquat.core.progress import progress_bar
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import FOREIGN, PATH, Array, check_types, digest, frozen, is_foreign, progress_bar
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
@@ -33,7 +29,7 @@ from myoquat.muscle import Model
 __all__ = ["ProblemStudy"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ProblemStudy:
     """A problem that is solved for every sample of varied parameters of its model.
 

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,7 @@ from myoquat.analysis.studies.store import (
     in_order,
     stored_description,
 )
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types, frozen
 from myoquat.joints.errors import shortened
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -115,7 +114,7 @@ def _as_text(values: Array) -> Array:
     return values.astype(object) if values.dtype.kind == "U" else values
 
 
-@dataclass(frozen=True)
+@frozen
 class Verification:
     """Defects of stored results.
 

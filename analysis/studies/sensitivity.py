@@ -22,8 +22,7 @@ from myoquat.analysis.studies.identity import arguments_of, differences, machine
 from myoquat.analysis.studies.results import dataset_of, to_table
 from myoquat.analysis.studies.store import contents_of, open_results
 from myoquat.analysis.studies.study import Study
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 

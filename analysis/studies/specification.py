@@ -17,9 +17,7 @@ import numpy as np
 from myoquat.analysis.studies.design import Design, axes_of, parameters_of
 from myoquat.analysis.studies.summaries import check_summaries
 from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.core.arguments import check_unmasked, indices_of, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_unmasked, frozen, indices_of, real_array
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
@@ -30,7 +28,7 @@ __all__ = ["Keep", "Specification"]
 MIN_SUMMARY_STATES = 200  # about the number of states of a run that summaries use, unless more are wanted
 
 
-@dataclass(frozen=True)
+@frozen
 class Keep:
     """What a study keeps of each sample. Of a trial it keeps summaries alone.
 
@@ -108,7 +106,7 @@ def _ascending(times: Sequence[float]) -> Sequence[float]:
 MOST_STEPS = 10**9  # of a run
 
 
-@dataclass(frozen=True)
+@frozen
 class Specification:
     """Simulations of one model with varied parameters.
 

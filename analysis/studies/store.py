@@ -36,10 +36,7 @@ from myoquat.analysis.studies.durable import (
 from myoquat.analysis.studies.identity import description, differences, fingerprint, machine
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import version_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types, frozen, version_of
 from myoquat.kernels import Outcome
 
 __all__ = [
@@ -60,7 +57,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Variable:
     """An array of results: its dimensions, "sample" first, its type and what its attributes say."""
 
@@ -79,7 +76,7 @@ class Variable:
 Labels = Mapping[str, tuple[tuple[str, ...], Any]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Contents:
     """What the results of a study are.
 

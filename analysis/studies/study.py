@@ -21,9 +21,7 @@ from myoquat.analysis.studies.results import Done, Memory, Results, RunReport, s
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import Contents, Store, contents_of
 from myoquat.analysis.studies.study_files import MAX_BYTES, located, read_study
-from myoquat.core.lazy_imports import missing_extra
-from myoquat.core.progress import handled_interrupts, progress_bar
-from myoquat.core.records import dataclass
+from myoquat.core import frozen, handled_interrupts, missing_extra, progress_bar
 from myoquat.data.files import read_text
 from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
@@ -60,7 +58,7 @@ MAX_WAIT_SECONDS = 0.1  # between two looks at an interrupt
 MAX_ANSWER_SECONDS = 30.0  # within which a scheduler must answer
 
 
-@dataclass(frozen=True)
+@frozen
 class RunOptions:
     """How a study is run, as `Study.run` takes it; repair: only the damaged blocks of a store are computed."""
 
@@ -215,7 +213,7 @@ def _blocks(
         pool.shutdown()
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Study(Specification):
     __doc__ = Specification.__doc__
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import trapezoid
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.inverse import joint_wrenches
 from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Moment(Instant):
     """A state of a run and all that acts there, with the coordinates at its `start` (..., nq)."""
 
@@ -41,7 +40,7 @@ class Moment(Instant):
     start: Any = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Frames:
     """The solved frames of one sample of a trial.
 
@@ -211,7 +210,7 @@ class Work(Summary):
         return trapezoid(values, times, axis=1)
 
 
-@dataclass(frozen=True)
+@frozen
 class FrameSummary(Summary):
     """A summary of trials alone: `of` computes (n,) from the frames."""
 

@@ -23,8 +23,7 @@ from myoquat.analysis.recruitment.redundancy import (
 from myoquat.analysis.recruitment.redundancy.actuators import reserves_of
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone, StabilityRule
-from myoquat.core.arguments import check_items, check_types
-from myoquat.core.records import dataclass
+from myoquat.core import check_items, check_types, frozen
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.toml.records import read_record, write_record
 from myoquat.muscle import Model
@@ -56,7 +55,7 @@ RULES: dict[str, type[StabilityRule]] = {rule.__name__: rule for rule in (JointC
 METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost in (Umberger2010, Bhargava2004)}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MuscleTrial:
     """A motion (q, u, udot) whose activations `redundancy` computes for every sample of a study.
 

@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion import (
-    FittedMotion,
-    JointTorques,
-    inverse_dynamics_of_motion,
-    inverse_kinematics,
-    smooth,
-)
+from myoquat.analysis.motion import FittedMotion, JointTorques, inverse_dynamics_of_motion, inverse_kinematics, smooth
 from myoquat.analysis.recruitment import consistent_derivatives
 from myoquat.analysis.recruitment.convex import Solutions, are_met, solve_programs
 from myoquat.analysis.recruitment.joint_loads import JointLoads
@@ -35,11 +29,7 @@ from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.analysis.studies.design import Axis, Design
 from myoquat.analysis.studies.sensitivity import saltelli_indices
 from myoquat.analysis.studies.varied_demands import VariedDemands
-from myoquat.core.arguments import check_items, check_types, indices_of
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.labels import figure_label
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Curve, Curves, check_items, check_types, figure_label, frozen, indices_of
 from myoquat.data.motions import Forces, Markers, Motion
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.tables import column_units
@@ -70,7 +60,7 @@ MIN_SAMPLES = 8
 KEYS = 2**53  # a share in [0, 1) as a whole number
 
 
-@dataclass(frozen=True)
+@frozen
 class UncertainInputs:
     """Standard deviations of a trial's inputs, each independent of all others; 0 leaves a source out.
 
@@ -138,7 +128,7 @@ class UncertainInputs:
         return np.unique(np.linspace(0, count - 1, self.frames).round().astype(int))
 
 
-@dataclass(frozen=True)
+@frozen
 class Samples:
     """Saltelli's design over some of the sources: a sample is a generator of random numbers for each of them."""
 
@@ -178,7 +168,7 @@ ADDED = ("attachments",)  # the others are factors
 OF_MUSCLES = ("strengths", "attachments")
 
 
-@dataclass(frozen=True)
+@frozen
 class VariedNumbers:
     """The parameters of a model's uncertain sources: of each source the columns (n,) and, for each column, the number
     of its independent draw."""
@@ -234,7 +224,7 @@ _DRAWS = {"strengths": _strengths, "attachments": _attachments, "inertias": _ine
 OF_MARKERS = ("marker_placement", "marker_noise")
 
 
-@dataclass(frozen=True)
+@frozen
 class MotionSteps:
     """The steps from markers to a motion with derivatives.
 
@@ -335,7 +325,7 @@ def central_band(samples: Array, level: float) -> Array:
     return np.asarray(np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class UncertainCurves(Curves):
     """Curves of a recording, and those of all samples of uncertain inputs.
 
@@ -465,7 +455,7 @@ OF_ANGLES = ("marker_placement", "marker_noise")
 OF_TORQUES = (*OF_ANGLES, "inertias")
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadsWanted:
     """What `uncertain_loads` computes.
 

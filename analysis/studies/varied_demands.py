@@ -27,7 +27,7 @@ from myoquat.analysis.recruitment.redundancy.equations import (
     rest_forces,
 )
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion

@@ -11,7 +11,7 @@ from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools.sections import angle_units
 from myoquat.apps.report import Section, summary_of
-from myoquat.core.arguments import indices_of
+from myoquat.core import indices_of
 from myoquat.data import load_model
 from myoquat.muscle.model import Model
 

@@ -9,7 +9,7 @@ import click
 
 from myoquat import kernels
 from myoquat.apps.commands import options
-from myoquat.core.labels import printable
+from myoquat.core import printable
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.osim.left_out import change_of
 from myoquat.data.reports import UnsupportedElements

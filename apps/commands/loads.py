@@ -24,7 +24,7 @@ from myoquat.apps.commands.parsing import (
 )
 from myoquat.apps.opensim_tools.sections import fit_sections, load_sections, outcomes, size_section
 from myoquat.apps.report import Shown, summary_of
-from myoquat.core.arguments import indices_of
+from myoquat.core import indices_of
 from myoquat.data import Forces, Motion, load_model, load_table
 from myoquat.data.motions.series import interpolated
 from myoquat.data.tables import labelled, over_time

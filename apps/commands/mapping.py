@@ -9,7 +9,7 @@ import click
 from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.apps.commands import options
 from myoquat.apps.report import Drawn, Numbers, Said, Shown, write_report
-from myoquat.core.arguments import indices_of
+from myoquat.core import indices_of
 from myoquat.data import load_model
 from myoquat.data.files import write_text
 

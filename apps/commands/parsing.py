@@ -12,8 +12,7 @@ from myoquat.analysis.motion import FittedMotion, inverse_kinematics, load_marke
 from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator, SocketMarkers, StabilityRule
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.report import summary_of
-from myoquat.core.arguments import indices_of
-from myoquat.core.typing import Array
+from myoquat.core import Array, indices_of
 from myoquat.data import Markers
 from myoquat.data.motions.angles import balls
 from myoquat.muscle.actuators import CoordinateActuator

@@ -5,8 +5,7 @@ from typing import Any
 import click
 
 from myoquat.apps.commands import options
-from myoquat.core.arguments import indices_of
-from myoquat.core.labels import printable
+from myoquat.core import indices_of, printable
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.dynamics.simulation.results.trajectory_files import SUFFIXES

@@ -1,6 +1,6 @@
 """Looking at a model in Jupyter: `explore` with sliders, `play` for a trajectory. Needs the extra `notebooks`."""
 
-from myoquat.core.lazy_imports import missing_extra
+from myoquat.core import missing_extra
 
 try:
     import anywidget

@@ -8,9 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from myoquat.apps.explorer.view import LiveFigure, View, player_bar
-from myoquat.core.arguments import check_types
-from myoquat.core.labels import markup, unique, widget_label
-from myoquat.core.typing import ArrayLike
+from myoquat.core import ArrayLike, check_types, markup, unique, widget_label
 from myoquat.data import load_model
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.joints import (

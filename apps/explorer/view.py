@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.colors import sample_colorscale
 
-from myoquat.core.arguments import check_types
-from myoquat.core.labels import markup
+from myoquat.core import check_types, markup
 from myoquat.dynamics import Trajectory
 from myoquat.muscle import Model
 from myoquat.muscle.display import Stick, stick_figure, up_of

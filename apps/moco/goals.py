@@ -15,9 +15,7 @@ from myoquat.analysis.control.moco import velocity_of
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
 from myoquat.apps.moco.models import MocoModel, MocoNames, motion_of_table, read_table, tail
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, pandas as pd
 from myoquat.data import Orientations, load_forces, load_markers
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.forces import forces_of_loads
@@ -33,7 +31,7 @@ from myoquat.muscle.loads import world_point
 __all__ = ["ENDS", "GOALS", "PATHS", "Reading", "common", "name_of", "track_states"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Reading:
     """The data with which goals and constraints are read."""
 
@@ -95,7 +93,7 @@ def _effort(goal: Element, reading: Reading) -> list[Goal]:
     return [Effort(int(number(goal, "exponent", 2.0)), weights=factors, **common(goal, reading))]
 
 
-@dataclass(frozen=True)
+@frozen
 class SquaredStates:
     """The weighted sum of the squares of states by name: the formula."""
 
@@ -303,7 +301,7 @@ Found = Goal | BoundaryConstraint
 Row = Callable[[Point, Point, Any], Array]
 
 
-@dataclass(frozen=True)
+@frozen
 class Squared:
     """The sum of the squares of rows: the formula of a goal that is a cost in place of a constraint."""
 
@@ -335,7 +333,7 @@ def _final_time(goal: Element, reading: Reading) -> list[Found]:
     return [Duration(weight=options["weight"], name=options["name"])]
 
 
-@dataclass(frozen=True)
+@frozen
 class Pairs:
     """last[a] - sign first[b] of pairs (a, b, sign): the formula."""
 
@@ -362,7 +360,7 @@ def _periodic(goal: Element, reading: Reading) -> list[Found]:
     return _at_ends(goal, reading, Pairs(tuple(pairs)), len(pairs)) if pairs else []
 
 
-@dataclass(frozen=True)
+@frozen
 class AngularVelocity:
     """The angular velocity of a joint that turns by angles about x, y and z, in the axes of the parent: the formula.
 
@@ -381,7 +379,7 @@ class AngularVelocity:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Unequal:
     """first[a] - first[b] of pairs of names: the formula."""
 
@@ -398,7 +396,7 @@ def _initial_activation(goal: Element, reading: Reading) -> list[Found]:
     return _at_ends(goal, reading, Unequal(pairs), len(pairs)) if pairs else []
 
 
-@dataclass(frozen=True)
+@frozen
 class AverageSpeed:
     """The speed of the centre of mass between the ends, |p1 - p0| / duration, less the desired one: the formula."""
 
@@ -413,7 +411,7 @@ def _average_speed(goal: Element, reading: Reading) -> list[Found]:
     return _at_ends(goal, reading, AverageSpeed(number(goal, "desired_average_speed", 0.0)), 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class AtPlace:
     """The squared distance of a point of a body from a place at the end: the formula."""
 
@@ -447,7 +445,7 @@ ENDS: dict[str, Callable[[Element, Reading], list[Found]]] = {
 # ---- path constraints ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Values:
     """Quantities by name: the formula."""
 
@@ -483,7 +481,7 @@ def _constant(constraint: Element, tag: str, otherwise: float) -> float | None:
     return number(given[0], "value", 0.0) if given[0].tag == "Constant" else None
 
 
-@dataclass(frozen=True)
+@frozen
 class SquaredDistances:
     """Squared distances of the origins of pairs of bodies: the formula."""
 

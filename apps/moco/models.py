@@ -1,7 +1,7 @@
 """The model and the tables of a problem of Moco: their files and the operators on them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from myoquat.analysis.control.moco import drivable_coordinates, joint_names, units_on_ground, velocity_of
 from myoquat.analysis.motion.smoothing import smoothed_columns
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
+from myoquat.core import frozen, pandas as pd
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
 from myoquat.data.motions.coordinates import DEGREE, rates_of_states, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
@@ -47,7 +46,7 @@ def tail(path: str) -> str:
     return "/".join(parts[1:] if parts[0] in SETS and len(parts) > 1 else parts)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MocoNames:
     """Names of this package by the tails of Moco's paths.
 

@@ -20,18 +20,8 @@ from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
 from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, AngularVelocity, Reading, SquaredStates, Unequal, track_states
-from myoquat.apps.moco.models import (
-    MocoNames,
-    motion_of_table,
-    operated,
-    read_processed_model,
-    read_table,
-    with_rates,
-)
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.apps.moco.models import MocoNames, motion_of_table, operated, read_processed_model, read_table, with_rates
+from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
 from myoquat.data import Markers, Motion, load_markers
 from myoquat.data.motions.angular_speeds import angular_triples
 from myoquat.data.omoco import (
@@ -57,7 +47,7 @@ __all__ = ["MocoStudy", "load_moco_study"]
 Bounds = dict[str, dict[str, Interval]]  # by name: of a Problem's arguments "bounds", "initial" and "final"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MocoStudy:
     """A file of Moco as a problem of this package.
 

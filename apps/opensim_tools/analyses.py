@@ -36,17 +36,9 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
-from myoquat.apps.opensim_tools.moving import (
-    Moving,
-    degree_scale,
-    moving_of,
-    note,
-    state_table,
-    tell_missing_times,
-)
+from myoquat.apps.opensim_tools.moving import Moving, degree_scale, moving_of, note, state_table, tell_missing_times
 from myoquat.apps.opensim_tools.outputs import Outputs
-from myoquat.core.arguments import indices_of
-from myoquat.core.typing import Array
+from myoquat.core import Array, indices_of
 from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion, load_table
 from myoquat.data.motions.angular_speeds import angular_accelerations, angular_triples, angular_velocities

@@ -32,7 +32,7 @@ from myoquat.apps.opensim_tools.moving import (
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion

@@ -32,7 +32,7 @@ from myoquat.apps.opensim_tools.moving import (
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.opensim_tools.sections import scaling_sections
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations

@@ -16,10 +16,7 @@ from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.apps.opensim_tools.outputs import Outputs
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, pandas as pd, scipy
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
@@ -212,7 +209,7 @@ def note(message: str) -> None:
     warnings.warn(message, MotionWarning, stacklevel=3)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Moving:
     """A motion with u. If it comes from coordinates, it also has udot, from splines through the coordinates.
 

@@ -5,13 +5,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
 from myoquat.apps.report import Drawn, Numbers
-from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.storage import write_motion
 from myoquat.joints.errors import ModelError

@@ -24,7 +24,7 @@ from myoquat.apps.opensim_tools.moving import (
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.files import write_text
 from myoquat.data.motions import Forces, Motion

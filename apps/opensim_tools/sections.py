@@ -10,7 +10,7 @@ from myoquat.analysis.motion import FittedMotion, inverse_kinematics
 from myoquat.analysis.recruitment import Redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.apps.report import Drawn, Numbers, Section
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.motions import Markers
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -11,10 +11,7 @@ import numpy as np
 
 from myoquat.apps.viewer.offscreen import Painter
 from myoquat.apps.viewer.sources import MotionSource, Reels, check_frames, opened
-from myoquat.core.arguments import check_types, options_of
-from myoquat.core.lazy_imports import NO_ENCODER
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import NO_ENCODER, Array, check_types, frozen, options_of
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions import Forces
 from myoquat.muscle import Model
@@ -77,7 +74,7 @@ def _mp4(path: Path, pictures: Iterator[Array], rate: float) -> None:
 _WRITERS: dict[str, Callable[[Path, Iterator[Array], float], None]] = {".gif": _pillow, ".webp": _pillow, ".mp4": _mp4}
 
 
-@dataclass(frozen=True)
+@frozen
 class FilmOptions:
     """How `film` draws and writes; see its arguments of the same names.
 

@@ -24,7 +24,7 @@ from myoquat.apps.viewer.scene import (
     spread,
     widths,
 )
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.quaternion import rotation_matrix
 
 __all__ = ["Painter"]

@@ -26,9 +26,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.apps.viewer.filming import RATE, can_encode, write_film
-from myoquat.core.labels import widget_label
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, widget_label
 from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.types.spherical import shorter
@@ -41,7 +39,7 @@ DEGREE = np.pi / 180
 SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the coordinate
 
 
-@dataclass(frozen=True)
+@frozen
 class Control:
     """A slider: what it is called, its range and unit, and the coordinate or component of a rotation that it sets."""
 

@@ -1,16 +1,14 @@
 """What the viewer shows of a model: bodies with what is fixed to them, muscles, and the frames of a motion."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.labels import printable
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen, printable
 from myoquat.data.library import load_model
 from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.joints.multibody.body import Body, Shape
@@ -171,7 +169,7 @@ def spread(q: Array, count: int) -> Array:
 BLOCK_POSES, MAX_BLOCKS = 256, 10  # poses that are computed together, and blocks that are kept
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """Bodies (unit quaternion, position [m]) by name, and the muscles' pieces: middles (n, 3), quaternions (n, 4),
     lengths (n,) [m]."""
@@ -258,7 +256,7 @@ def _distance(seen: Array, beside: float, least: float) -> float:
     return max(float((off_axis / (FIGURE_HEIGHT * np.tan(FIELD / 2)) + seen[:, 2]).max()), least)
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A mesh in the frame of a body: position [m] and unit quaternion there."""
 
@@ -593,7 +591,7 @@ def floor_lines(scene: Scene) -> tuple[Array, Array]:
     return ends.reshape(-1, 2, 3) + middle, colors.reshape(-1, 2, 3).astype(np.uint8)
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """What is seen of a model at a time: a frame, a ghost beside it, and arrows (n, 2, 3) [m] from points to tips.
 

@@ -10,10 +10,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from myoquat.apps.viewer.scene import Frame, FrameCache, Look, Scene
-from myoquat.core.arguments import PATH, check_types, indices_of
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import PATH, Array, ArrayLike, check_types, frozen, indices_of, pandas as pd
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, MotionLike, load_forces, load_motion
 from myoquat.data.motions.coordinates import states_from_motion
@@ -31,7 +28,7 @@ __all__ = ["Film", "MotionSource", "Reels", "check_frames", "film_of", "installe
 MotionSource: TypeAlias = Union[MotionLike, "pd.DataFrame", str, Path]  # pandas is not imported
 
 
-@dataclass(frozen=True)
+@frozen
 class Film:
     """A motion of the model to show.
 

@@ -17,8 +17,7 @@ from myoquat.apps.viewer.filming import RATE, check_film, check_picture, write_f
 from myoquat.apps.viewer.panel import Access, Panel, PoseControls
 from myoquat.apps.viewer.scene import ARROW, FIELD, Look, Scene, Stage, floor_lines, frames
 from myoquat.apps.viewer.sources import Film, MotionSource, Reels, check_frames, opened
-from myoquat.core.lazy_imports import missing_extra
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, missing_extra
 from myoquat.data import Forces
 from myoquat.data.files import check_output, write_bytes, write_text
 from myoquat.muscle import Model

@@ -22,7 +22,7 @@ from myoquat.analysis.control import Effort, IntegralGoal, Ipopt, Problem, Solut
 from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.fits import FitSettings, cloud_poses, fit_paths
 from myoquat.analysis.recruitment import consistent_motion
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import Motion
 from myoquat.joints import (
     convert_coordinates,

@@ -23,8 +23,7 @@ import casadi
 import numpy as np
 
 import myoquat as mq
-from benchmarks.control import elevation, moco, shoulder, walk, walking
-from benchmarks.control import inverse as inverse_problem
+from benchmarks.control import elevation, inverse as inverse_problem, moco, shoulder, walk, walking
 from benchmarks.control.timing import timed
 from myoquat.analysis.control import (
     Effort,
@@ -38,7 +37,7 @@ from myoquat.analysis.control import (
 )
 from myoquat.analysis.control.points import displacement
 from myoquat.analysis.motion import smooth
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import Motion, load_forces, load_motion
 from myoquat.dynamics import inverse
 from myoquat.joints import quaternion_exp, quaternion_multiply

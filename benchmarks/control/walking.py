@@ -30,7 +30,7 @@ from myoquat.analysis.control import (
     Problem,
     Solution,
 )
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.frames import total_mass
 from myoquat.muscle import ActivationDynamics, Model, Muscle, contact_forces
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from myoquat.analysis.control import Solution
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.frames import total_mass
 from myoquat.muscle import Model, contact_forces
 

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.own.systems import person
 from myoquat.analysis.motion import inverse_kinematics
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data import Markers
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.muscle import Model

@@ -22,15 +22,7 @@ from scipy.sparse import csc_matrix
 
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.own.walk import walking
-from myoquat.analysis.recruitment import (
-    Coupled,
-    Effort,
-    JointCone,
-    MetabolicEffort,
-    Reserve,
-    Sequential,
-    redundancy,
-)
+from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import Programs, Status, are_met, solve_programs
 from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
 from myoquat.data import Motion, load_motion

@@ -20,7 +20,7 @@ from benchmarks.wrapping.jumps import jumps
 from benchmarks.wrapping.shooting import Quadric, shortest_lengths
 from benchmarks.wrapping.tori import Ring, shortest_through_ring
 from myoquat import kernels
-from myoquat.core.records import unchecked
+from myoquat.core import unchecked
 from myoquat.joints import rotation_matrix
 from myoquat.joints.vectors import joined
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus

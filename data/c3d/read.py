@@ -20,11 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from myoquat.core.arguments import indices_of
-from myoquat.core.lazy_imports import missing_extra, subprocess
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of, missing_extra, pandas as pd, subprocess
 from myoquat.data.c3d.read_child import LENGTHS, unit_in
 from myoquat.data.files import read_start
 from myoquat.data.reports import ImplausibleWarning
@@ -42,7 +38,7 @@ MEMORY, MEMORY_PER_BYTE = 3 * 2**28, 32  # bytes beyond those of the libraries; 
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Plate:
     """What a force plate measured at its times: the subject's ground reaction, in the laboratory's axes.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton

@@ -8,15 +8,13 @@ outside of its folder, declare a document type or hold more bytes than one may.
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from myoquat.core.lazy_imports import mujoco
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, mujoco
 from myoquat.data.files import beside
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.reports import ImplausibleValues, ImplausibleWarning, UnsupportedElements

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,7 @@ import numpy as np
 from lxml import etree
 from numpy.polynomial import Polynomial
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.files import check_output, write_text
 from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
 from myoquat.data.mjcf.reading.softness import SOLIMP, Softness

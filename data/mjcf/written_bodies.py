@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.labels import free_name
-from myoquat.core.records import dataclass
+from myoquat.core import free_name, frozen
 from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add_with
@@ -41,7 +40,7 @@ __all__ = ["Bodies", "Joints", "Sites", "why_no_tendon"]
 UNIT_SLOPE_TOLERANCE = 1e-12  # by which a slope may miss 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Follower:
     """A joint that another one drives: value = f_k(... f_1(value of the driver)) of the functions, each scaled."""
 

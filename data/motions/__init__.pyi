@@ -1,26 +1,24 @@
-from .angles import angle_quality as angle_quality
-from .angles import lock_distance as lock_distance
-from .coordinates import motion_from_states as motion_from_states
-from .coordinates import muscle_states_from_motion as muscle_states_from_motion
-from .coordinates import states_from_motion as states_from_motion
-from .emg import Emg as Emg
-from .emg import load_emg as load_emg
-from .forces import Forces as Forces
-from .forces import load_forces as load_forces
-from .formats import MOTION_FORMATS as MOTION_FORMATS
-from .formats import MotionFormat as MotionFormat
-from .formats import load_table as load_table
-from .formats import save_table as save_table
-from .markers import Markers as Markers
-from .markers import load_markers as load_markers
-from .motion import Motion as Motion
-from .motion import MotionLike as MotionLike
-from .motion import load_motion as load_motion
-from .motion import motion_of as motion_of
-from .orientations import Orientations as Orientations
-from .orientations import load_orientations as load_orientations
-from .recordings import SuitRecording as SuitRecording
-from .recordings import load_bvh as load_bvh
-from .recordings import load_suit as load_suit
-from .recordings import save_bvh as save_bvh
+from .angles import angle_quality as angle_quality, lock_distance as lock_distance
+from .coordinates import (
+    motion_from_states as motion_from_states,
+    muscle_states_from_motion as muscle_states_from_motion,
+    states_from_motion as states_from_motion,
+)
+from .emg import Emg as Emg, load_emg as load_emg
+from .forces import Forces as Forces, load_forces as load_forces
+from .formats import (
+    MOTION_FORMATS as MOTION_FORMATS,
+    MotionFormat as MotionFormat,
+    load_table as load_table,
+    save_table as save_table,
+)
+from .markers import Markers as Markers, load_markers as load_markers
+from .motion import Motion as Motion, MotionLike as MotionLike, load_motion as load_motion, motion_of as motion_of
+from .orientations import Orientations as Orientations, load_orientations as load_orientations
+from .recordings import (
+    SuitRecording as SuitRecording,
+    load_bvh as load_bvh,
+    load_suit as load_suit,
+    save_bvh as save_bvh,
+)
 from .series import axes_rotation as axes_rotation

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.typing import Array
+from myoquat.core import Array, pandas as pd
 from myoquat.data.motions.coordinates import coordinate_labels, turning_entries
 from myoquat.joints import Angles, ArticulatedSystem, rotation_matrix
 from myoquat.joints.evaluation import SystemLike, system_of

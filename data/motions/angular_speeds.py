@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.typing import Array
+from myoquat.core import Array, pandas as pd
 from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.vectors import matrix, matvec
 from myoquat.muscle.model import Model

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, real_array
-from myoquat.core.lazy_imports import difflib
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array
 from myoquat.data.motions.angular_speeds import angular_triples, rates_of_speeds
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles

@@ -7,11 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types, indices_of
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import PATH, Array, ArrayLike, check_types, frozen, indices_of, pandas as pd, scipy
 from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import Recording, check_cutoff, check_time, even_times, interpolated
@@ -21,7 +17,7 @@ from myoquat.joints.errors import errors_in
 __all__ = ["Emg", "load_emg"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Emg(Recording):
     """signal (t, n) of channels `names` (n,) at `time` (t,) [s], NaN where there is none, in `units`: "V", or "1" where
     it has been normalized. Hidden entries of a masked array become NaN.

@@ -10,9 +10,7 @@ from matplotlib import animation, rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from myoquat.core.figures import Panel, Picture, by_unit, draw_panels
-from myoquat.core.lazy_imports import NO_ENCODER, film_encoder
-from myoquat.core.typing import Array
+from myoquat.core import NO_ENCODER, Array, Panel, Picture, by_unit, draw_panels, film_encoder
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions.angles import angle_table
 from myoquat.data.motions.series import check_run

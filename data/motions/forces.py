@@ -7,11 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types, indices_of
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import assign, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, indices_of, pandas as pd, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
 from myoquat.data.files import check_ending, check_output, existing, near_file, write_text
@@ -37,7 +33,7 @@ COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Forces:
     """Loads `names` (n,) at `time` (t,) [s]: each a force [N] at a point [m] of a body and a free torque [N m].
 

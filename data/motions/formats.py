@@ -5,15 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
+from myoquat.core import PATH, check_types, frozen, pandas as pd
 from myoquat.joints import ModelError
 
 __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "save_table"]
 
 
-@dataclass(frozen=True)
+@frozen
 class MotionFormat:
     """A format of motion files: its content, its module, which is imported on use, and its functions there.
 

@@ -10,12 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import assign, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, pandas as pd, scipy, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.files import check_ending, existing
 from myoquat.data.motions.series import (
@@ -41,7 +36,7 @@ MAX_SPREAD_M = 100.0  # between markers of one frame: more are other units than 
 MIN_JUMP_M, JUMP_STEPS = 1e-3, 10.0  # a jump is longer than both: a distance, and so many usual steps of the marker
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Markers(SpatialRecording):
     """positions (t, n, 3) [m] of markers `names` (n,) at `time` (t,) [s], NaN where a marker was not seen.
     Hidden entries of a masked array become NaN.

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_type, indices_of
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import assign, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Curve,
+    Curves,
+    assign,
+    check_type,
+    frozen,
+    indices_of,
+    pandas as pd,
+    xarray as xr,
+)
 from myoquat.data.csv import read_columns
 from myoquat.data.files import check_ending, existing
 from myoquat.data.motions.angles import angle_table
@@ -83,7 +89,7 @@ SystemT = TypeVar("SystemT", bound=SystemLike)
 QUANTITIES = ("q", "u", "udot")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Motion(Shown):
     """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
 

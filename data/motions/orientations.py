@@ -8,15 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import assign, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, assign, frozen
 from myoquat.data.files import check_ending, check_output, existing, read_lines, write_text
-from myoquat.data.motions.series import (
-    SpatialRecording,
-    axes_rotation,
-    between_rows,
-    check_time,
-)
+from myoquat.data.motions.series import SpatialRecording, axes_rotation, between_rows, check_time
 from myoquat.data.mvnx import MvnxContent, read_mvnx
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
 from myoquat.data.storage import read_header
@@ -32,7 +26,7 @@ MAX_ROUNDING = 0.02  # of lengths of quaternions whose numbers have two digits
 LENGTH_TOLERANCE = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Orientations(SpatialRecording):
     """quaternions (t, n, 4), scalar first, of sensors `names` (n,) at `time` (t,) [s], NaN where a sensor was silent.
 

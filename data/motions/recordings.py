@@ -6,11 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.labels import free_name
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import PATH, Array, ArrayLike, check_types, free_name, frozen, pandas as pd
 from myoquat.data.bvh import POSITIONS, BvhJoint, read_bvh, write_bvh
 from myoquat.data.files import check_output
 from myoquat.data.motions.markers import Markers
@@ -38,7 +34,7 @@ __all__ = ["SuitRecording", "load_bvh", "load_suit", "save_bvh"]
 STILL = 1e-9  # [m] by which an offset may change and still is constant
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SuitRecording:
     """What a suit of inertial sensors recorded.
 

@@ -7,11 +7,16 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import indices_of, real_array, real_array_with_gaps
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import assign
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    assign,
+    indices_of,
+    pandas as pd,
+    real_array,
+    real_array_with_gaps,
+    xarray as xr,
+)
 from myoquat.joints.ranges import check_array
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.data.osim.constraints import weld
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, add_offset
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Skeleton:
     """Bodies in the order of the file's joints, and what belongs to them.
 
@@ -152,7 +152,7 @@ def is_massless(element: Any) -> bool:
 SOCKETS = ("socket_parent_frame", "socket_child_frame")
 
 
-@dataclass(frozen=True)
+@frozen
 class Placed:
     """A joint between two bodies.
 

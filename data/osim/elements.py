@@ -10,18 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
 from myoquat.data.osim.frames import Frames, path_of
-from myoquat.data.xml import (
-    Element,
-    add,
-    boolean,
-    checked_name,
-    complain,
-    invalid_at,
-    last_name,
-    number,
-    text,
-    triple,
-)
+from myoquat.data.xml import Element, add, boolean, checked_name, complain, invalid_at, last_name, number, text, triple
 
 __all__ = [
     "BODY",

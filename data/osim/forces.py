@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.external_loads import LoadEntry, load_entry
 from myoquat.data.files import beside
 from myoquat.data.motions.forces import columns_of
@@ -27,8 +27,7 @@ from myoquat.data.osim.elements import (
     same,
 )
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
-from myoquat.data.osim.functions import THREE_FUNCTIONS, add_function, read_function
-from myoquat.data.osim.functions import can_read as can_read_function
+from myoquat.data.osim.functions import THREE_FUNCTIONS, add_function, can_read as can_read_function, read_function
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.xml import Element, add, body_fixed, complain, last_name, numbers, text
 from myoquat.joints import quaternion_from_matrix, rotation_matrix, rotation_matrix_from_euler
 
@@ -17,7 +17,7 @@ STATIONS = ("point_a", "point_b", "point_c", "origin_point")
 MAX_FRAME_DEPTH = 64  # frames on frames; more are a circle, or a mistake
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """A frame fixed to a body: R (3, 3) and p (3,) [m] place it in the body's frame."""
 

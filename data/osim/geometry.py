@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.osim.frames import ZERO, add_offset
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, number, numbers, text, triple

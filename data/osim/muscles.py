@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core import PATH, check_types
 from myoquat.data.osim.elements import format_of
 from myoquat.data.osim.forces import Contacts
 from myoquat.data.osim.frames import ZERO, Frames, path_of
@@ -22,8 +22,7 @@ from myoquat.data.osim.laws import (
     read_law,
 )
 from myoquat.data.osim.tree import DEFAULT_RANGE
-from myoquat.data.osim.wraps import TAG as OBSTACLES
-from myoquat.data.osim.wraps import Surfaces, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
+from myoquat.data.osim.wraps import TAG as OBSTACLES, Surfaces, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
     Element,

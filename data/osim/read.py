@@ -29,13 +29,7 @@ from myoquat.data.osim.geometry import count_unknown_geometry, geometry_of
 from myoquat.data.osim.laws import MUSCLES, is_rigid
 from myoquat.data.osim.left_out import count_unseen
 from myoquat.data.osim.muscles import has_path, read_groups, read_muscle
-from myoquat.data.osim.tree import (
-    FORCES_ON_ANGLES,
-    STARTS,
-    collinear_motions,
-    forces_on_angles,
-    is_blank,
-)
+from myoquat.data.osim.tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank
 from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text

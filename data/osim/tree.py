@@ -10,23 +10,12 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.motions.angular_speeds import rates_of_angles
 from myoquat.data.osim.elements import Format, ValueType, by_tag, format_of
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
-from myoquat.data.xml import (
-    boolean,
-    complain,
-    invalid_at,
-    last_name,
-    number,
-    numbers,
-    objects,
-    span,
-    text,
-    triple,
-)
+from myoquat.data.xml import boolean, complain, invalid_at, last_name, number, numbers, objects, span, text, triple
 from myoquat.joints import (
     Axis,
     Body,
@@ -83,7 +72,7 @@ class Way(Enum):
     LOOP = "loop"
 
 
-@dataclass(frozen=True)
+@frozen
 class Edge:
     """A joint between two bodies, by their names; `moves` unless it is a weld."""
 
@@ -183,7 +172,7 @@ COLLINEAR_SINE = 1e-6  # between two axes: OpenSim 4.6 takes 1e-5 and refuses 1e
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class OsimJoint:
     """A joint type, the coordinates of the file in its order, and where they start."""
 
@@ -430,7 +419,7 @@ def scapular_bodies(element: Any, read: OsimJoint, parent: Frame, child: Frame, 
 WELD, FREE = "WeldJoint", "FreeJoint"
 
 
-@dataclass(frozen=True)
+@frozen
 class Link:
     """A joint, the frames that it links, and its way in the tree."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.osim.forces import Contacts, add_surfaces
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
 from myoquat.data.reports import UnsupportedElements
@@ -75,7 +75,7 @@ def _add_surface(holder: Element, table: Table, wrap: Wrap, name: str, place: di
         add(element, key, value)
 
 
-@dataclass(frozen=True)
+@frozen
 class Surfaces:
     """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
 

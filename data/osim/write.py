@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core.labels import free_name
+from myoquat.core import free_name
 from myoquat.data.files import check_output, write_text
 from myoquat.data.osim.bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.constraints import add_constraints

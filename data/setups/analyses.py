@@ -3,17 +3,8 @@
 import warnings
 from pathlib import Path
 
-from myoquat.core.records import dataclass
-from myoquat.data.setups.document import (
-    Setup,
-    SetupDocument,
-    checked_name,
-    cutoff,
-    entry,
-    read_record,
-    results,
-    value,
-)
+from myoquat.core import frozen
+from myoquat.data.setups.document import Setup, SetupDocument, checked_name, cutoff, entry, read_record, results, value
 from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, text
 
 __all__ = [
@@ -64,7 +55,7 @@ def _body(element: Element, tag: str, other: str = "ground") -> str:
     return "ground" if name == other else name
 
 
-@dataclass(frozen=True)
+@frozen
 class Analysis:
     """An analysis: its name, and how many frames it goes on by (`interval`); tables of angles are `in_degrees`."""
 
@@ -73,31 +64,31 @@ class Analysis:
     in_degrees: bool = value(boolean, "in_degrees", True)
 
 
-@dataclass(frozen=True)
+@frozen
 class ActuationSetup(Analysis):
     """All muscles and actuators."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StatesReporterSetup(Analysis):
     """All states."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ForceReporterSetup(Analysis):
     """All forces; `constraints`: those of constraints too."""
 
     constraints: bool = value(boolean, "include_constraint_forces")
 
 
-@dataclass(frozen=True)
+@frozen
 class KinematicsSetup(Analysis):
     """Coordinates, "all" for all."""
 
     coordinates: Names = value(_names, "coordinates")
 
 
-@dataclass(frozen=True)
+@frozen
 class BodyKinematicsSetup(Analysis):
     """Bodies, and "center_of_mass" for that of all; "all" for both. `local`: velocities and accelerations in the axes
     of the bodies."""
@@ -106,7 +97,7 @@ class BodyKinematicsSetup(Analysis):
     local: bool = value(boolean, "express_results_in_body_local_frame")
 
 
-@dataclass(frozen=True)
+@frozen
 class PointKinematicsSetup(Analysis):
     """A point [m] of a body, by name, in the axes of the body `relative_to`."""
 
@@ -116,7 +107,7 @@ class PointKinematicsSetup(Analysis):
     point: tuple[float, ...] = value(numbers, "point", 3, (0.0,) * 3)
 
 
-@dataclass(frozen=True)
+@frozen
 class MuscleAnalysisSetup(Analysis):
     """Muscles, coordinates of the moment arms ("all" for all), and whether moments are wanted."""
 
@@ -134,7 +125,7 @@ def _power(element: Element) -> float:
     return power
 
 
-@dataclass(frozen=True)
+@frozen
 class StaticOptimizationSetup(Analysis):
     """The power of the activations in the effort; `physiology`: strengths follow length and speed of the fibers."""
 
@@ -153,7 +144,7 @@ def _per_joint(element: Element, tag: str, default: str, *allowed: str) -> Names
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class JointReactionSetup(Analysis):
     """Joints, by each the side ("child", "parent") that it acts on, and the frame; "all" for all of them. `forces` is
     the file of the muscles' tensions."""
@@ -248,7 +239,7 @@ def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
     return described([*analyses_of(document, root)[1], *others])
 
 
-@dataclass(frozen=True)
+@frozen
 class AnalyzeSetup(Setup):
     """Files, times and the cutoff [Hz] of an AnalyzeTool, the analyses that are known, and the folder of results.
 

@@ -7,10 +7,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
 from myoquat.data.motions import load_table
 from myoquat.data.setups.analyses import (
     ActuationSetup,
@@ -68,7 +65,7 @@ __all__ = [
 VALUES = ("default_value", "manual_value", "from_file")
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """The weight of a marker or a coordinate; `target` is "marker" or "coordinate". A coordinate also has the source of
     its wanted value, one of VALUES, and that value."""
@@ -141,7 +138,7 @@ def _tracked(element: Element) -> Task:
 ENDING = ".excitation"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Control:
     """Values (t,) at times (t,) [s]: straight lines between them or, in `steps`, each since the time before."""
 
@@ -274,7 +271,7 @@ def _analyses(document: SetupDocument, root: Element) -> tuple[Analysis, ...]:
     return (*known, *(own for own in added if not any(isinstance(one, type(own)) for one in known)))
 
 
-@dataclass(frozen=True)
+@frozen
 class FollowingSetup(Setup):
     """Files and times of a tool whose model follows a motion, and:
 
@@ -295,7 +292,7 @@ class FollowingSetup(Setup):
     analyses: tuple[Analysis, ...] = entry(_analyses)
 
 
-@dataclass(frozen=True)
+@frozen
 class CmcSetup(FollowingSetup):
     """A CMCTool:
 
@@ -333,7 +330,7 @@ def _adjusted_model(document: SetupDocument, root: Element) -> Path | None:
     return document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim"
 
 
-@dataclass(frozen=True)
+@frozen
 class RraSetup(FollowingSetup):
     """An RRATool; ModelError where the model's own forces would act too.
 

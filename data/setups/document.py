@@ -6,8 +6,7 @@ from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from myoquat.core.lazy_imports import difflib
-from myoquat.core.records import dataclass
+from myoquat.core import difflib, frozen
 from myoquat.data.files import beside, existing, file_name, missing_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.reports import UnsupportedElements
@@ -34,7 +33,7 @@ RecordT = TypeVar("RecordT")
 NOTHING = ("", "Unassigned")
 
 
-@dataclass(frozen=True)
+@frozen
 class SetupDocument:
     """The element of the tool and its file. `anywhere`: it may write outside the folder of that file. `model`: a model
     file in place of that of the setup."""
@@ -292,7 +291,7 @@ def read_record(record_type: type[RecordT], document: SetupDocument, element: El
     return record_type(**found)
 
 
-@dataclass(frozen=True)
+@frozen
 class Setup:
     """The setup of a tool: its name, its file, and the file of the model."""
 

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.setups.analyses import (
     CONTROLLER,
     Analysis,
@@ -14,16 +14,7 @@ from myoquat.data.setups.analyses import (
     force_set_files,
 )
 from myoquat.data.setups.control import Task, read_tasks
-from myoquat.data.setups.document import (
-    Setup,
-    SetupDocument,
-    cutoff,
-    entry,
-    named,
-    results,
-    value,
-    words,
-)
+from myoquat.data.setups.document import Setup, SetupDocument, cutoff, entry, named, results, value, words
 from myoquat.data.xml import Element, boolean, complain, number, numbers, positive, text
 
 __all__ = [
@@ -48,7 +39,7 @@ def weight_of_constraints(root: Element) -> float:
     return weight
 
 
-@dataclass(frozen=True)
+@frozen
 class InverseKinematicsSetup(Setup):
     """Files, tasks and times of an InverseKinematicsTool; errors and locations: whether these tables are written, into
     the folder `results`; constraint_weight: infinite where constraints hold."""
@@ -73,7 +64,7 @@ def _table(document: SetupDocument, root: Element, tag: str, default: str) -> Pa
     return path if path.suffix in (".sto", ".mot") else path.with_name(f"{path.name}.sto")
 
 
-@dataclass(frozen=True)
+@frozen
 class InverseDynamicsSetup(Setup):
     """Files, times and the cutoff [Hz] of an InverseDynamicsTool; `excluded` are forces that are left out.
 
@@ -105,7 +96,7 @@ def _heading(root: Element) -> str:
     return heading
 
 
-@dataclass(frozen=True)
+@frozen
 class SensorPlacerSetup(Setup):
     """An IMUPlacer.
 
@@ -136,7 +127,7 @@ def _weights(document: SetupDocument, root: Element) -> dict[str, float]:
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class SensorTrackingSetup(Setup):
     """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written;
     constraint_weight: as of InverseKinematicsTool."""
@@ -177,7 +168,7 @@ def _corrections(document: SetupDocument, root: Element) -> tuple[tuple[float, f
     return tuple((number(element, "kp", 16.0), number(element, "kv", 8.0)) for element in found)
 
 
-@dataclass(frozen=True)
+@frozen
 class ForwardSetup(Setup):
     """Files, times, analyses and the folder of results of a ForwardTool; the bound on the error of a step, and the
     longest step [s].

@@ -4,16 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.osim import read_marker_set
 from myoquat.data.setups.control import Task, read_tasks
-from myoquat.data.setups.document import (
-    Setup,
-    SetupDocument,
-    entry,
-    read_record,
-    value,
-)
+from myoquat.data.setups.document import Setup, SetupDocument, entry, read_record, value
 from myoquat.data.xml import Element, boolean, complain, number, numbers, objects, text
 from myoquat.joints.errors import errors_in
 from myoquat.muscle.coordinates import Marker
@@ -24,7 +18,7 @@ Triple = tuple[float, ...]
 ORDERS = {"measurements": "measurements", "manualScale": "factors"}
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasurementEntry:
     """Pairs of markers, and the axes of the bodies that their ratio scales."""
 
@@ -64,7 +58,7 @@ def _factors(element: Element) -> tuple[str, Triple]:
     return text(element, "segment"), numbers(element, "scales", 3)
 
 
-@dataclass(frozen=True)
+@frozen
 class ScalerSetup:
     """How sizes are found: the order of "measurements" and "factors", both, the trial and its times, whether masses
     keep their proportions, and what is written."""
@@ -79,7 +73,7 @@ class ScalerSetup:
     factor_file: Path | None = entry(SetupDocument.output, "output_scale_file")
 
 
-@dataclass(frozen=True)
+@frozen
 class PlacerSetup:
     """How markers are placed, and what is written."""
 
@@ -113,7 +107,7 @@ def _step(document: SetupDocument, root: Element, tag: str, record_type: type) -
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaleSetup(Setup):
     """A ScaleTool: the model, and the two steps, either of which may be left out.
 

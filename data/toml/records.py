@@ -13,9 +13,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from myoquat.core.lazy_imports import difflib, tomlkit
-from myoquat.joints import Joint, ModelError, constraints, functions
-from myoquat.joints import types as joint_types
+from myoquat.core import difflib, tomlkit
+from myoquat.joints import Joint, ModelError, constraints, functions, types as joint_types
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible

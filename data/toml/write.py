@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from myoquat.core.lazy_imports import tomlkit
-from myoquat.core.records import declared
+from myoquat.core import declared, tomlkit
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import array, write_fields, write_record
 from myoquat.joints import Body

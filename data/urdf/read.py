@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.labels import free_name
+from myoquat.core import PATH, check_types, free_name
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, checked_numbers, complain, located, parse, with_plain_comments
 from myoquat.joints import (

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core.arguments import PATH, check_types
-from myoquat.core.records import dataclass
+from myoquat.core import PATH, check_types, frozen
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts, UnwrittenWarning
 from myoquat.data.urdf.read import MOMENTS, SIZES, UNLIMITED
@@ -39,7 +38,7 @@ __all__ = ["Drive", "joint_name", "write_model", "write_urdf"]
 # ---- What a model holds of the joints of a URDF beyond its system, as attributes of the file ----------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Drive:
     """The attributes of a joint's <limit> and <mimic>."""
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, real_array
 from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.rows import least_motions

@@ -21,9 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.core.arguments import check_items
-from myoquat.core.content import content_key
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, check_items, content_key
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.factor import Metric, solve_small
 from myoquat.dynamics.regularity import singular_velocity

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked, real_array
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, check_unmasked, real_array
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_reactions, mass_matrix

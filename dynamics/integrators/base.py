@@ -6,9 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from myoquat.core.content import is_foreign
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen, is_foreign
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
@@ -25,7 +23,7 @@ __all__ = ["FixedStep", "StepFormula"]
 RUNGE_KUTTA_4 = ExplicitMethod.of(METHODS["rk4"])
 
 
-@dataclass(frozen=True)
+@frozen
 class StepFormula:
     """x (n,) -> x after a step h, in one of two forms.
 

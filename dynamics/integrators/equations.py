@@ -12,9 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from myoquat.core.content import content_key
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, content_key, frozen
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.joints import ArticulatedSystem
@@ -34,7 +32,7 @@ Law = Callable[[Array, Array, Array], Any]
 SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it has blown up
 
 
-@dataclass(frozen=True)
+@frozen
 class StateEquations:
     """The motion of a Model or an ArticulatedSystem.
 

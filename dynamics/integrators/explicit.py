@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.multibody import state

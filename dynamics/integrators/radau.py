@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, check_types, scipy
 
 __all__ = ["Radau", "differences"]
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.factor import Metric
 from myoquat.dynamics.integrators.base import FixedStep, StepFormula

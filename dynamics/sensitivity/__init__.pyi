@@ -1,7 +1,3 @@
-from .gradient import SimulationGradient as SimulationGradient
-from .gradient import simulation_gradient as simulation_gradient
-from .linearize import Linearization as Linearization
-from .linearize import linearize as linearize
-from .linearize import model_function as model_function
-from .steps import StepDerivatives as StepDerivatives
-from .steps import step_derivatives as step_derivatives
+from .gradient import SimulationGradient as SimulationGradient, simulation_gradient as simulation_gradient
+from .linearize import Linearization as Linearization, linearize as linearize, model_function as model_function
+from .steps import StepDerivatives as StepDerivatives, step_derivatives as step_derivatives

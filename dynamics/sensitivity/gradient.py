@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.sensitivity.points import StateTangent, check_curved_paths, checked_start, state_tangent
@@ -36,7 +35,7 @@ Goal = Callable[..., Any]  # a number of the last state, or one whose integral o
 # code, called at every stage. The code is therefore as long as that of one stage.
 
 
-@dataclass(frozen=True)
+@frozen
 class StepAdjoint:
     """The adjoint of a step of states (size,); `shapes` are those of the inputs and parameters, vectors or numbers.
 
@@ -148,7 +147,7 @@ def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | Non
 MAX_KEPT_NUMBERS = 8_000_000  # of states that are kept at once, 64 MB
 
 
-@dataclass(frozen=True)
+@frozen
 class SimulationGradient:
     """A number of a simulation, `value` (...), and its gradient, for a batch (...).
 
@@ -248,7 +247,7 @@ def _in_intervals(problem: Problem, given: Inputs, intervals: int | None) -> dic
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class _Simulation:
     """A simulation whose inputs are constant in intervals of `timing.steps` steps."""
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.points import (

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import StateEquations
@@ -76,7 +75,7 @@ def checked_start(
     return problem, start
 
 
-@dataclass(frozen=True)
+@frozen
 class StatePoint:
     """The states x (..., n) of equations of motion at a time, and the values of their inputs, (..., k) each."""
 
@@ -119,7 +118,7 @@ class StatePoint:
 # The tangent space of the state x = (q, u, w): small changes, with three numbers for each quaternion.
 
 
-@dataclass(frozen=True)
+@frozen
 class StateTangent:
     """Small changes (dq, du, dw) of states: a small motion (nu), velocities (nu) and the states of muscles."""
 
@@ -214,7 +213,7 @@ START = np.zeros(())  # the time [s] of dynamics without one
 Values = dict[str, Any]  # name -> (..., n), f_ext (..., bodies, 6)
 
 
-@dataclass(frozen=True)
+@frozen
 class DynamicsVariables:
     """Forward dynamics, of tau, or inverse dynamics, of udot, as a function of its variables.
 

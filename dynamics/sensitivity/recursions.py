@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair
 from myoquat.dynamics.composite import (
     composites,
     dense,
@@ -37,15 +37,7 @@ from myoquat.dynamics.composite import (
 from myoquat.dynamics.factor import Metric, columns_solved
 from myoquat.dynamics.inverse import body_wrenches, inverse, link_forces, passive_force, rotor_inertia, transmitted
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.motion import (
-    Motion,
-    accelerations,
-    carried_sums,
-    inertia_times,
-    kinematics,
-    to_child,
-    world_poses,
-)
+from myoquat.joints.motion import Motion, accelerations, carried_sums, inertia_times, kinematics, to_child, world_poses
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, transpose
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.integrators.radau import NODES, STAGE_MATRIX
@@ -29,7 +28,7 @@ from myoquat.joints.vectors import joined
 __all__ = ["StepDerivatives", "differentiated_step", "step_derivatives"]
 
 
-@dataclass(frozen=True)
+@frozen
 class StepChain:
     """The step of a method on equations of motion, and its derivatives by the state x (n,) and by the inputs (m,)."""
 
@@ -92,7 +91,7 @@ MAX_ITERATIONS = 20  # of Newton's method with exact derivatives; steps that con
 TOLERANCE = 1e-13  # of its last change, relative to 1 + |x|
 
 
-@dataclass(frozen=True)
+@frozen
 class RadauStep(StepChain):
     """One step of Radau IIA of order 5 with a given length, x' = x + z3, z_i = h sum_j a_ij f(t + c_j h, x + z_j).
 

@@ -1,10 +1,6 @@
-from .controls import Inputs as Inputs
-from .controls import StateFeedback as StateFeedback
-from .events import Event as Event
-from .events import Occurrence as Occurrence
+from .controls import Inputs as Inputs, StateFeedback as StateFeedback
+from .events import Event as Event, Occurrence as Occurrence
 from .methods import Run as Run
 from .results.trajectory import Trajectory as Trajectory
-from .simulate import SimulationWarning as SimulationWarning
-from .simulate import Simulator as Simulator
-from .simulate import simulate as simulate
+from .simulate import SimulationWarning as SimulationWarning, Simulator as Simulator, simulate as simulate
 from .stiffness import StiffnessWarning as StiffnessWarning

@@ -8,15 +8,13 @@ step that it would have taken next.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, scipy
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
@@ -51,7 +49,7 @@ class AdaptiveRun:
     occurrences: list[Occurrence] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@frozen
 class AdaptiveProblem:
     """The equations of one state with its inputs, and what to do at every step.
 

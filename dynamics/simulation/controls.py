@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, frozen, real_array
 from myoquat.kernels import LinearInterpolation, is_symbolic
 from myoquat.muscle.inputs import InputsOverTime
 
@@ -28,7 +26,7 @@ __all__ = [
 Law = Callable[[Array, Array, Array], ArrayLike]
 
 
-@dataclass(frozen=True)
+@frozen
 class StateFeedback:
     """An input of `simulate` that is a function of time and state, such as a controller or a reflex.
 
@@ -97,7 +95,7 @@ else:
         __module__ = "builtins"
 
 
-@dataclass(frozen=True)
+@frozen
 class Inputs:
     """What acts on a model in a simulation.
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.equations import forward_dynamics
 from myoquat.dynamics.integrators import StateEquations
@@ -27,7 +25,7 @@ from myoquat.muscle import path_lengths
 __all__ = ["Event", "Occurrence", "stop_message"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Event:
     """value(t, q, u) or value(model, t, q, u), a smooth number, becomes zero: rising (direction 1), falling (-1) or
     either way (0).
@@ -106,7 +104,7 @@ def _arguments(function: Callable[..., Any]) -> tuple[int | None, inspect.Signat
     return None, signature
 
 
-@dataclass(frozen=True)
+@frozen
 class Occurrence:
     """An event that happened: its name, when [s], and the state then.
 

@@ -8,9 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from myoquat.core.lazy_imports import html
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, html
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 from myoquat.joints.evaluation import SystemLike, system_of
 
@@ -30,7 +28,7 @@ BAUMGARTE_STEPS = 10.0  # Baumgarte's time constant in steps, where none is give
 DEFAULT_RTOL = 1e-6  # relative tolerance of an adaptive method, where none is given
 
 
-@dataclass(frozen=True)
+@frozen
 class MethodChoice:
     """A method, how it keeps states on |Q| = 1 and on constraints, and, of an adaptive one, its relative tolerance."""
 
@@ -91,7 +89,7 @@ def method_named(name: str) -> FixedStep:
 # ---- Records of a computed motion, on which simulators, adaptive methods and trajectories build ----------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Run:
     """Arrays of one run for a batch (...).
 
@@ -155,7 +153,7 @@ DEFAULT_STEP = 1e-3
 MOST_STEPS = 10**9  # hours of computing; more are a slip of the pen
 
 
-@dataclass(frozen=True)
+@frozen
 class Timing:
     """The times of a simulation [s]: `steps` steps of `h`, of which every `every`-th one is kept.
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_type, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, check_type, frozen, real_array
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
@@ -363,7 +361,7 @@ def _unknown(time: float) -> ArrayLike:
 # ---- The state at which a simulation starts --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Start:
     """A checked start, q (..., nq) and u (..., nu), on the constraints, `redundant` if some nearly depend on others,
     `contradictory` if a warning has said that no acceleration satisfies all, with the model's own numbers."""

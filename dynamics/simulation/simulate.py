@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import options_of
-from myoquat.core.progress import progress_bar
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, options_of, progress_bar
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import FixedStep
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, solve_batch

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state

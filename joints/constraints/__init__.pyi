@@ -1,16 +1,22 @@
-from .base import Constraint as Constraint
-from .base import Holonomic as Holonomic
-from .base import NonHolonomic as NonHolonomic
-from .base import PositionFormula as PositionFormula
-from .base import VelocityFormula as VelocityFormula
-from .coordinates import CoordinateCoupler as CoordinateCoupler
-from .coordinates import Locked as Locked
-from .coordinates import PolynomialCoupler as PolynomialCoupler
-from .coordinates import Prescribed as Prescribed
-from .loops import Distance as Distance
-from .loops import OnSurface as OnSurface
-from .loops import ParallelAxes as ParallelAxes
-from .loops import PointLoop as PointLoop
-from .loops import PointOnLine as PointOnLine
-from .loops import Rolling as Rolling
-from .loops import Weld as Weld
+from .base import (
+    Constraint as Constraint,
+    Holonomic as Holonomic,
+    NonHolonomic as NonHolonomic,
+    PositionFormula as PositionFormula,
+    VelocityFormula as VelocityFormula,
+)
+from .coordinates import (
+    CoordinateCoupler as CoordinateCoupler,
+    Locked as Locked,
+    PolynomialCoupler as PolynomialCoupler,
+    Prescribed as Prescribed,
+)
+from .loops import (
+    Distance as Distance,
+    OnSurface as OnSurface,
+    ParallelAxes as ParallelAxes,
+    PointLoop as PointLoop,
+    PointOnLine as PointOnLine,
+    Rolling as Rolling,
+    Weld as Weld,
+)

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import matvec
@@ -40,7 +39,7 @@ class PointForce(NamedTuple):
     force: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Constraint(Record, ABC):
     """A frozen dataclass of numbers and names; kernels are kept by its content. `name` stands in messages and files.
 
@@ -160,7 +159,7 @@ def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -
 # ---- Constraints of one's own, written as NumPy formulas ----------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PositionFormula(Holonomic):
     """phi(system, q, t) -> (..., k), twice differentiable; its derivatives are taken exactly.
 
@@ -179,7 +178,7 @@ class PositionFormula(Holonomic):
         return self.formula(system, q, t)
 
 
-@dataclass(frozen=True)
+@frozen
 class VelocityFormula(NonHolonomic):
     """psi(system, q, u, t) -> (..., k), differentiable, linear in u.
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import Constraint, Holonomic
 from myoquat.joints.functions import AxisFunction, Linear
@@ -12,7 +11,7 @@ from myoquat.joints.multibody import state
 __all__ = ["CoordinateCoupler", "Locked", "PolynomialCoupler", "Prescribed"]
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateCoupler(Holonomic):
     """phi = q_dependent - scale f(q_independent) (1): gears, and the couplers of OpenSim's models.
 
@@ -44,7 +43,7 @@ class CoordinateCoupler(Holonomic):
         return (system.coordinate(self.dependent, q) - wanted)[..., None]
 
 
-@dataclass(frozen=True)
+@frozen
 class PolynomialCoupler(Holonomic):
     """phi = q_dependent - scale sum_k c_k prod_i x_i^(powers_ki) (1): a coordinate as a polynomial of several, x.
 
@@ -103,7 +102,7 @@ class PolynomialCoupler(Holonomic):
         return (system.coordinate(self.dependent, q) - self.value(system, q))[..., None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Locked(Constraint):
     """psi = the rate of a coordinate [rad/s, m/s]: it stays where it is, at a value of its own in each run of a batch.
 
@@ -133,7 +132,7 @@ class Locked(Constraint):
         return state.rate_along(along, q)
 
 
-@dataclass(frozen=True)
+@frozen
 class Prescribed(Holonomic):
     """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable.
 

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, frames, quaternion_from_euler, rotation_matrix
 from myoquat.joints.constraints.base import Holonomic, NonHolonomic, PointForce, check_bodies, point_of
 from myoquat.joints.multibody import state
@@ -20,7 +19,7 @@ Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Pair(Holonomic):
     """Two bodies, one of which may be the ground."""
 
@@ -43,7 +42,7 @@ class Pair(Holonomic):
             raise ModelError(f"a constraint between body {self.first!r} and itself", element=self.label)
 
 
-@dataclass(frozen=True)
+@frozen
 class PointLoop(Pair):
     """A point of each body at one place: phi = p1 - p2 (3) [m], world axes. Points in body frames [m].
 
@@ -94,7 +93,7 @@ class PointLoop(Pair):
         return ["xyz".index(axis) for axis in self.axes]
 
 
-@dataclass(frozen=True)
+@frozen
 class Distance(Pair):
     """Two points `distance` > 0 apart: phi = (|p1 - p2|^2 - d^2) / (2 d) (1) [m], a massless rod.
 
@@ -126,7 +125,7 @@ def _across(axis: Vector, R: Array, d: Array) -> Array:
     return matvec(np.stack(perpendiculars(unit_axis(axis))), vecmat(d, R))
 
 
-@dataclass(frozen=True)
+@frozen
 class PointOnLine(Pair):
     """A point of the second body on a line of the first: phi = (e1 . d, e2 . d) (2) [m].
 
@@ -156,7 +155,7 @@ class PointOnLine(Pair):
         return _across(self.axis, R, -self._apart(system, q))
 
 
-@dataclass(frozen=True)
+@frozen
 class ParallelAxes(Pair):
     """Axes of two bodies parallel: phi = (e1 . a2, e2 . a2) (2), e1 and e2 perpendicular to the first body's axis.
 
@@ -179,7 +178,7 @@ class ParallelAxes(Pair):
         return _across(self.first_axis, R1, matvec(R2, as_array(unit_axis(self.second_axis))))
 
 
-@dataclass(frozen=True)
+@frozen
 class Weld(Pair):
     """A frame of each body at one pose: phi = (R1^T (p1 - p2) [m], log(R1^T R2) [rad]) (6), in the first one's axes.
 
@@ -223,7 +222,7 @@ def rotation_log(R: Array) -> Array:
 # ---- A point of one body on a surface of another, as the shoulder blade glides over the ribs ----------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class OnSurface(Pair):
     """A point of the second body lies on an ellipsoid of the first: phi = (F - 1) / |grad F| (1) [m].
 
@@ -263,7 +262,7 @@ class OnSurface(Pair):
 # ---- A ball that rolls on a plane without slipping ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Rolling(NonHolonomic):
     """A ball of `radius` about `centre` in the frame of `body` rolls on a plane of the world without slipping.
 

@@ -7,8 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types
 from myoquat.joints import (
     Angles,
     ArticulatedSystem,

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import (
     ArticulatedSystem,
     Axis,
@@ -54,7 +53,7 @@ _Link = tuple[Array, str, float, float]
 _Stage = tuple[Body, int, Array]
 
 
-@dataclass(frozen=True)
+@frozen
 class Chain:
     """Rotating bodies and what they become: followers, and the body on its ball joint.
 

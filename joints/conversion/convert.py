@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.lazy_imports import difflib
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, difflib, indices_of, real_array
 from myoquat.joints import (
     SEQUENCES,
     ArticulatedSystem,

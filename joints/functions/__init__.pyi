@@ -1,14 +1,18 @@
 from .base import AxisFunction as AxisFunction
-from .formulas import Constant as Constant
-from .formulas import Linear as Linear
-from .formulas import Multiplier as Multiplier
-from .formulas import MultivariatePolynomial as MultivariatePolynomial
-from .formulas import Polynomial as Polynomial
-from .formulas import Sine as Sine
-from .formulas import coefficients_of as coefficients_of
-from .formulas import straight_line as straight_line
-from .splines import NaturalSpline as NaturalSpline
-from .splines import PiecewiseConstant as PiecewiseConstant
-from .splines import PiecewiseLinear as PiecewiseLinear
-from .splines import SimmSpline as SimmSpline
-from .splines import SmoothStep as SmoothStep
+from .formulas import (
+    Constant as Constant,
+    Linear as Linear,
+    Multiplier as Multiplier,
+    MultivariatePolynomial as MultivariatePolynomial,
+    Polynomial as Polynomial,
+    Sine as Sine,
+    coefficients_of as coefficients_of,
+    straight_line as straight_line,
+)
+from .splines import (
+    NaturalSpline as NaturalSpline,
+    PiecewiseConstant as PiecewiseConstant,
+    PiecewiseLinear as PiecewiseLinear,
+    SimmSpline as SimmSpline,
+    SmoothStep as SmoothStep,
+)

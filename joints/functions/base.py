@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from myoquat.core.records import Record
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record
 from myoquat.joints.ranges import check_ranges
 
 __all__ = ["AxisFunction", "engaged", "engaged_energy"]

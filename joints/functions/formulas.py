@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.records import Record, dataclass, unchecked
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, check_types, frozen, unchecked
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.ranges import check_ranges
 
@@ -43,7 +41,7 @@ class OfCoefficients(AxisFunction):
         return _horner((0.0, *(c / k for k, c in enumerate(self.as_polynomial, start=1))), x)
 
 
-@dataclass(frozen=True)
+@frozen
 class Polynomial(OfCoefficients):
     """f(x) = c0 + c1 x + c2 x^2 + ...: coefficients with the constant first.
 
@@ -60,7 +58,7 @@ class Polynomial(OfCoefficients):
         return self.coefficients
 
 
-@dataclass(frozen=True)
+@frozen
 class Linear(OfCoefficients):
     """f(x) = factor x + offset.
 
@@ -78,7 +76,7 @@ class Linear(OfCoefficients):
         return (self.offset, self.factor)
 
 
-@dataclass(frozen=True)
+@frozen
 class Constant(OfCoefficients):
     """f(x) = constant.
 
@@ -110,7 +108,7 @@ def _derivative(coefficients: tuple[float, ...]) -> tuple[float, ...]:
 # ---- Polynomials of several coordinates ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class MultivariatePolynomial(Record):
     """f(x) = sum of c x1^i x2^j ... over all powers whose sum is at most `order`, as OpenSim's
     MultivariatePolynomialFunction.
@@ -183,7 +181,7 @@ def _powers(dimension: int, order: int) -> tuple[tuple[int, ...], ...]:
 # ---- A sine wave --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Sine(AxisFunction):
     """f(x) = amplitude sin(omega x + phase) + offset.
 
@@ -217,7 +215,7 @@ class Sine(AxisFunction):
 # ---- A multiple of another function -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Multiplier(AxisFunction):
     """f(x) = scale function(x): how scaled models keep the functions of the generic one.
 

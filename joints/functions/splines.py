@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen, scipy
 from myoquat.joints.functions.base import AxisFunction, engaged
 from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.control_flow.table_lookup import table_lookup
@@ -80,7 +78,7 @@ def _power_sum(dx: Any, coefficients: Sequence[Any]) -> Any:
     return total
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class InPieces(AxisFunction):
     """A function that is a polynomial in each of its pieces, through points (x, y)."""
 
@@ -148,7 +146,7 @@ class InPieces(AxisFunction):
 # ---- Staircases and straight lines through given points -----------------------------------------------------------
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class PiecewiseConstant(InPieces):
     """f(x) = y[k] from x[k] on until x[k + 1], y[0] before x[0]: OpenSim's PiecewiseConstantFunction.
 
@@ -176,7 +174,7 @@ class PiecewiseConstant(InPieces):
         return self.x, self.x, (self.y,)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class PiecewiseLinear(InPieces):
     """f through the points (x, y), straight in between and, with the first and the last slope, outside.
 
@@ -208,7 +206,7 @@ class PiecewiseLinear(InPieces):
 DEGREES = (1, 3, 5, 7)
 
 
-@dataclass(frozen=True)
+@frozen
 class NaturalSpline(InPieces):
     """The spline through the points (x, y) whose m-th derivative is least: OpenSim's GCVSpline without smoothing.
 
@@ -277,7 +275,7 @@ def _spline(points: InPieces, degree: int, ends: list[Any] | None, m: int) -> tu
 STRAIGHTNESS_TOLERANCE = 1e-12  # distance of a point from the line through the ends, relative to the largest value
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class SimmSpline(InPieces):
     """The twice differentiable cubic spline through the points (x, y), straight outside with the slopes at its ends.
 
@@ -324,7 +322,7 @@ def _third(x: Array, y: Array) -> float:
 # ---- A smooth step from one value to another ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class SmoothStep(AxisFunction):
     """f(x) = first + (last - first) S(s), constant before `start` and after `end`: OpenSim's StepFunction.
 

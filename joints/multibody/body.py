@@ -6,9 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen, real_array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import UNIT_TOLERANCE, NotNegative, check_ranges, check_vector
@@ -31,7 +29,7 @@ SHAPES = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Shape(Record):
     """A shape on a body: `kind`, a key of SHAPES, with its `sizes` [m] (a mesh: scales, and the file's name).
 
@@ -78,7 +76,7 @@ Vector = tuple[float, ...]
 INERTIA_TOLERANCE = 1e-6  # relative: files hold rounded numbers
 
 
-@dataclass(frozen=True)
+@frozen
 class Body(Record):
     """A rigid body and the joint that carries it. SI units; vectors in the frames named.
 

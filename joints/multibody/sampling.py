@@ -5,8 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types
 from myoquat.joints import (
     SEQUENCES,
     ArticulatedSystem,

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
-from myoquat.core.typing import Array
+from myoquat.core import Array, real_array
 from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
 
 __all__ = ["PART_INFIX", "scaled_inertia", "scaled_system"]

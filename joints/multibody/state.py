@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.multibody.tree import Layout
 from myoquat.joints.vectors import block_diagonal, dot, joined, matvec, spread
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -7,10 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.content import content_digest
-from myoquat.core.lazy_imports import html
-from myoquat.core.records import Record
-from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.core import Array, ArrayLike, Pair, Record, content_digest, html
 from myoquat.joints import ModelError, rotation_matrix
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.body import Body, Shape, Vector, check_body

@@ -1,15 +1,14 @@
 """The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import Joint
@@ -91,7 +90,7 @@ class Link:
         self.inertia = self.inertia + congruent(R, as_array(body.inertia)) + steiner(center, body.mass)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Tree:
     """Links, every parent before its children, and the frame of every body (and the ground) by name."""
 

@@ -1,23 +1,14 @@
-from .angles import Angles as Angles
-from .angles import Dependent as Dependent
-from .axes import FixedJoint as FixedJoint
-from .axes import PlanarJoint as PlanarJoint
-from .axes import PrismaticJoint as PrismaticJoint
-from .axes import RevoluteJoint as RevoluteJoint
-from .base import Axis as Axis
-from .base import CoordinateJoint as CoordinateJoint
-from .base import Joint as Joint
-from .base import JointFacts as JointFacts
+from .angles import Angles as Angles, Dependent as Dependent
+from .axes import (
+    FixedJoint as FixedJoint,
+    PlanarJoint as PlanarJoint,
+    PrismaticJoint as PrismaticJoint,
+    RevoluteJoint as RevoluteJoint,
+)
+from .base import Axis as Axis, CoordinateJoint as CoordinateJoint, Joint as Joint, JointFacts as JointFacts
 from .custom import CustomJoint as CustomJoint
-from .follower import FollowerJoint as FollowerJoint
-from .follower import ReversedJoint as ReversedJoint
-from .follower import Turn as Turn
-from .pointed import ConstantCurvatureJoint as ConstantCurvatureJoint
-from .pointed import EllipsoidJoint as EllipsoidJoint
-from .spherical import FloatingJoint as FloatingJoint
-from .spherical import SphericalJoint as SphericalJoint
-from .table import JOINT_FACTS as JOINT_FACTS
-from .table import joint_table as joint_table
-from .turns import EulerJoint as EulerJoint
-from .turns import GimbalJoint as GimbalJoint
-from .turns import UniversalJoint as UniversalJoint
+from .follower import FollowerJoint as FollowerJoint, ReversedJoint as ReversedJoint, Turn as Turn
+from .pointed import ConstantCurvatureJoint as ConstantCurvatureJoint, EllipsoidJoint as EllipsoidJoint
+from .spherical import FloatingJoint as FloatingJoint, SphericalJoint as SphericalJoint
+from .table import JOINT_FACTS as JOINT_FACTS, joint_table as joint_table
+from .turns import EulerJoint as EulerJoint, GimbalJoint as GimbalJoint, UniversalJoint as UniversalJoint

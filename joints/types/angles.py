@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, Record, frozen
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.joints.ranges import check_ranges
 from myoquat.joints.sequences import (
@@ -37,7 +36,7 @@ Vector3 = tuple[float, float, float]
 Branch = tuple[Vector3, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Dependent(Record):
     """A further coordinate of a file that follows one of a ball joint's angles: x = factor x_place + offset.
 
@@ -61,7 +60,7 @@ class Dependent(Record):
     unit: str = "rad"
 
 
-@dataclass(frozen=True)
+@frozen
 class Angles(Record):
     """R = R(a1, f1) R(a2, f2) R(a3, f3), by angles f that depend linearly on coordinates x = (x1, x2, x3) with `names`.
 

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen
 from myoquat.joints.types.base import AxesJoint, AxisJoint, DirectedJoint, JointFacts, Vector3, perpendiculars
 from myoquat.joints.vectors import axis_angle_matrix
 from myoquat.kernels import as_array
@@ -13,7 +12,7 @@ from myoquat.kernels import as_array
 __all__ = ["FixedJoint", "PlanarJoint", "PrismaticJoint", "RevoluteJoint"]
 
 
-@dataclass(frozen=True)
+@frozen
 class FixedJoint(AxesJoint):
     """Welds the child to the parent: nq = nu = 0.
 
@@ -30,7 +29,7 @@ class FixedJoint(AxesJoint):
         return self
 
 
-@dataclass(frozen=True)
+@frozen
 class RevoluteJoint(DirectedJoint):
     """q = the angle (1) [rad] about `axis` (unit vector, the same in joint and child frame), u = its rate [rad/s].
 
@@ -59,7 +58,7 @@ class RevoluteJoint(DirectedJoint):
         return as_array(self.axis)[:, None], np.zeros((3, 1))
 
 
-@dataclass(frozen=True)
+@frozen
 class PrismaticJoint(DirectedJoint):
     """q = the displacement (1) [m] along `axis` (unit vector, the same in joint and child frame), u = its rate [m/s].
 
@@ -85,7 +84,7 @@ class PrismaticJoint(DirectedJoint):
         return np.zeros((3, 1)), as_array(self.axis)[:, None]
 
 
-@dataclass(frozen=True)
+@frozen
 class PlanarJoint(AxesJoint, AxisJoint):
     """q = (x [m], y [m], angle [rad]): a translation in the plane normal to `axis`, then a rotation about it; u = qdot.
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass, unchecked
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, Record, frozen, unchecked
 from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial
 from myoquat.joints.ranges import check_ranges, is_plausible, size_limit
 from myoquat.joints.types.angles import Angles, Vector3, angular_drift, child_axes, successive_rotations
@@ -26,7 +25,7 @@ __all__ = [
 VELOCITY_FRAMES = ("child", "parent")
 
 
-@dataclass(frozen=True)
+@frozen
 class JointFacts:
     """A row of the table of joint types: names and units of q and u, and the frames of both.
 
@@ -343,7 +342,7 @@ class CoordinateJoint(Joint):
 # ---- Axes of joints: what turns about or slides along them, and what joints with one axis share -------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Axis(Record):
     """A rotation [rad] about `direction`, or a translation [m] along it, by a `function` of coordinates of the joint.
 
@@ -495,7 +494,7 @@ def _values(axes: Sequence[Axis], q: Array) -> list[Array]:
     return [axis.value(q) for axis in axes]
 
 
-@dataclass(frozen=True)
+@frozen
 class AxisJoint(CoordinateJoint):
     """A joint with one `axis`, the same in joint and child frame, kept at unit length; ValueError for a bad one."""
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import Angles, FloatingJoint, ModelError, SphericalJoint
 from myoquat.joints.functions import Linear, Multiplier, MultivariatePolynomial
 from myoquat.joints.sequences import PARALLEL_SINE
@@ -19,7 +18,7 @@ from myoquat.joints.vectors import joined
 __all__ = ["CustomJoint", "are_parallel"]
 
 
-@dataclass(frozen=True)
+@frozen
 class CustomJoint(AxesJoint):
     """q = up to six coordinates named in `coordinates`, u = qdot.
 

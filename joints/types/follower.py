@@ -5,8 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, Record, frozen
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_ranges
 from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
@@ -31,7 +30,7 @@ def angles_of(joint: Joint) -> Angles:
     return angles
 
 
-@dataclass(frozen=True)
+@frozen
 class Turn(Record):
     """A rotation [rad] about a unit axis by row . x + offset, of the three coordinates x of a ball joint's angles.
 
@@ -49,7 +48,7 @@ class Turn(Record):
         check_ranges(self, None, "turn: ")
 
 
-@dataclass(frozen=True)
+@frozen
 class FollowerJoint(CoordinateJoint):
     """R = R(a1, f1) ... R(am, fm) F about one point, with f_k = row_k . x + offset_k; no coordinates of its own.
 
@@ -153,7 +152,7 @@ class FollowerJoint(CoordinateJoint):
 # ---- A joint that carries the body which another joint type takes as its parent -------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ReversedJoint(CoordinateJoint):
     """`joint` with its bodies exchanged: q and u are its own, its joint frame is carried and its child frame carries.
 

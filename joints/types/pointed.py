@@ -7,8 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen
 from myoquat.joints.ranges import Positive
 from myoquat.joints.types.base import CoordinateJoint, JointFacts, Vector3
 from myoquat.joints.types.turns import EulerJoint
@@ -65,7 +64,7 @@ class PointedJoint(CoordinateJoint):
         return c_omega, vecmat(p_bend, R) - cross(omega, vecmat(p_rate, R))
 
 
-@dataclass(frozen=True)
+@frozen
 class EllipsoidJoint(PointedJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s]; the origin stays on an ellipsoid.
 
@@ -130,7 +129,7 @@ SERIES = tuple(accumulate(range(1, 20), lambda a, n: a * 2 * n / (2 * n + 1), in
 SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
 
 
-@dataclass(frozen=True)
+@frozen
 class ConstantCurvatureJoint(PointedJoint):
     """An arc of a circle of `length` d [m]: q = three angles (3) [rad] about x, z, y, u = their rates [rad/s].
 

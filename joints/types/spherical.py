@@ -6,8 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_exp,
@@ -20,17 +19,7 @@ from myoquat.joints.quaternion import (
 from myoquat.joints.rates import G, G_parent
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
-from myoquat.joints.vectors import (
-    block_diagonal,
-    components,
-    cross,
-    dot,
-    joined,
-    matvec,
-    transpose,
-    vecmat,
-    vector,
-)
+from myoquat.joints.vectors import block_diagonal, components, cross, dot, joined, matvec, transpose, vecmat, vector
 
 __all__ = ["FloatingJoint", "FramedJoint", "SphericalJoint", "shorter"]
 
@@ -50,7 +39,7 @@ class FramedJoint(Joint):
         return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)  # type: ignore[type-var]
 
 
-@dataclass(frozen=True)
+@frozen
 class SphericalJoint(FramedJoint):
     """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent.
 
@@ -141,7 +130,7 @@ def shorter(Q: Array) -> Array:
 # ---- The floating joint: a body free to move ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class FloatingJoint(FramedJoint):
     """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]).
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.sequences import axes, euler_from_quaternion, euler_rate_inverse
 from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
@@ -74,7 +73,7 @@ class TurnsJoint(CoordinateJoint):
         return self.from_ball(random_quaternions(n, rng))
 
 
-@dataclass(frozen=True)
+@frozen
 class EulerJoint(TurnsJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s].
 
@@ -125,7 +124,7 @@ GIMBAL = JointFacts(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class GimbalJoint(TurnsJoint):
     """q = x (3) [rad], the coordinates of `angles`, u = xdot [rad/s]: three rotations about fixed axes.
 
@@ -162,7 +161,7 @@ class GimbalJoint(TurnsJoint):
 # ---- The universal (Cardan) joint: two successive rotations -------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class UniversalJoint(AxesJoint):
     """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = [
@@ -252,7 +252,7 @@ def compact_loop(module: Module, step: str, multi_block: bool, numbers: tuple[in
     return own
 
 
-@dataclass(frozen=True)
+@frozen
 class _Layout:
     """Where the frame of a loop holds what, in bytes: how many states are left; where each came from; whether it goes
     on. Lists of those that do and of the others; the states after every other step; behind them the step's frame."""
@@ -285,7 +285,7 @@ class _Layout:
         return self.done_list + (BLOCKS_PER_CALL + 1) * self.block
 
 
-@dataclass(frozen=True)
+@frozen
 class _CompactLoop:
     """A loop that is being written into `b`, with _PARAMETERS: whether its step takes several blocks itself, and
     whether it is taken once."""

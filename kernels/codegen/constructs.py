@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compaction import compact_loop, compaction_bytes
 from myoquat.kernels.codegen.driver import Port
@@ -229,7 +229,7 @@ class _At(NamedTuple):
     result: str
 
 
-@dataclass(frozen=True)
+@frozen
 class _Loop:
     """A loop that is being written: the name of the step, where its arrays are, and of how many numbers a state is."""
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.content import digest
+from myoquat.core import digest
 from myoquat.kernels.codegen.compaction import handed, padded
 from myoquat.kernels.codegen.ir import Builder, Module
 

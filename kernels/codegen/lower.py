@@ -8,12 +8,12 @@ selection and register allocation of one huge block would take more than linear 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, listed, pointers_of, price
@@ -221,7 +221,7 @@ def emit_straight(
     _Split(module, tape, ends[0], parameters, stored, frame, multi_block, spills).define(name, parts, before)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Stored:
     """Where outputs are stored. `computed`: of every node, the slots that receive it when it is computed. `passed`: of
     every part, the nodes that it passes on, each with its slot."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.codegen.compaction import block_count, handed
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.elementary import ARITY
@@ -56,7 +56,7 @@ class Call(NamedTuple):
     arrays: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class MultiBlock:
     """A function `void name(ptr frame, i64 count, ptr array, i64 stride, ...)` over several blocks; pointers: its frame
     and its arrays."""
@@ -129,7 +129,7 @@ _MIN_SHARED, _MOST_OWN = 64, 0.75
 Ports = dict[str, Port]
 
 
-@dataclass(frozen=True)
+@frozen
 class Size:
     """What a kernel needs and costs: slots of its frame, operations per state, and a rough price in nanoseconds."""
 

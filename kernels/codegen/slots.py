@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder
 from myoquat.kernels.tracing.tape import Ends, Tape, levels
@@ -242,7 +242,7 @@ class Planned(Frame):
 # lie where those of others were, and the frame of a long formula stays in the processor's cache.
 
 
-@dataclass(frozen=True)
+@frozen
 class Schedule:
     """The level of every node, and the level at which every flat output is stored."""
 

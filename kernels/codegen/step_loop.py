@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any
 
-from myoquat.core.content import digest
-from myoquat.core.records import dataclass
+from myoquat.core import digest, frozen
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_formula
 from myoquat.kernels.codegen.driver import ENTRY, Port, read_rows, write_rows
@@ -57,7 +56,7 @@ class Outcome(IntEnum):
         return self in (Outcome.NOT_FINITE, Outcome.BOUND, Outcome.STUCK, Outcome.CONTRADICTION)
 
 
-@dataclass(frozen=True)
+@frozen
 class StepPlan:
     """A step loop over states of `size` numbers.
 

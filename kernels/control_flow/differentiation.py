@@ -6,12 +6,12 @@ for all). The tracer differentiates and shares common subexpressions.
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.control_flow.jacobian_entries import Entries, Evaluation, entries_of
 from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import check_differentiable, pull_back, push_forward, released
@@ -36,7 +36,7 @@ Derivative = Callable[[Traced, Names, Names], Traced]
 Flat = dict[str, list[Any]]  # name -> the components of an input or output, in order
 
 
-@dataclass(frozen=True)
+@frozen
 class _Placed:
     """A construct in a derivative, with the terms that it takes and those that stand for what it gives."""
 

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, check_types
 from myoquat.kernels.symbolic.arrays import (
     SymbolArray,
     as_array,
@@ -29,12 +28,7 @@ from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Tracer
 from myoquat.kernels.tracing.adjoints import gradients, substituted
-from myoquat.kernels.tracing.context import (
-    moves_solutions,
-    pending_constructs,
-    unmoved_solutions,
-    unrolled_constructs,
-)
+from myoquat.kernels.tracing.context import moves_solutions, pending_constructs, unmoved_solutions, unrolled_constructs
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["after_newton_step", "root"]

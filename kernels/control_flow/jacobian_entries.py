@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.kernels.control_flow.table_loop import Block, Run, TableLoop, TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
@@ -47,7 +47,7 @@ class Evaluation(NamedTuple):
     results: list[Term]
 
 
-@dataclass(frozen=True)
+@frozen
 class Entries:
     """The entries (row, column) that are not structurally zero, and the evaluations that give some of them."""
 
@@ -81,7 +81,7 @@ def entries_of(
     return Entries(found)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Graph:
     """The terms between inputs and outputs.
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.content import digest
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, digest, frozen
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.context import entered, shared_trace
@@ -26,7 +24,7 @@ __all__ = ["OutOfLineCall", "PendingCall", "holds_symbols", "out_of_line_call"]
 MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
 
 
-@dataclass(frozen=True)
+@frozen
 class PendingCall:
     """A call met while a formula was traced: of what, what goes in, and the symbols that stand for what comes out."""
 
@@ -48,7 +46,7 @@ class PendingCall:
         return trace(self.formula, *sizes, name_of(self.formula))
 
 
-@dataclass(frozen=True)
+@frozen
 class OutOfLineCall:
     """A formula of one input and one output inside another as a function; see `out_of_line_call`."""
 

@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.content import digest
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, digest, frozen
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.context import entered
@@ -21,7 +19,7 @@ from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop
 __all__ = ["Lookup", "PendingLookup", "table_lookup"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Lookup:
     """Increasing knots (k,) and columns (m, k). The result is entry i of each column, with knots[i] <= x < knots[i +
     1]: the first entry below the knots, the last one above."""
@@ -69,7 +67,7 @@ class Lookup:
         return np.stack([np.pad(self.knots, (0, more), constant_values=np.inf), *rows])
 
 
-@dataclass(frozen=True)
+@frozen
 class PendingLookup:
     """A search met while a formula was traced: where, in what, and the symbols that stand for the entries."""
 

@@ -16,9 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.core.content import digest
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, digest, frozen
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.operations import OPERATIONS
@@ -191,7 +189,7 @@ def _row_by_row(cells: Array, types: Sequence[RowType], order: Sequence[Run]) ->
 # ---- loops met while a formula is traced -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PendingTableLoop:
     """A loop met while a formula was traced: its cells, those known at the start, and the symbols that stand for the
     cells of the result. `kept`: of each type, which numbers its formula gives, where not all are needed."""
@@ -363,7 +361,7 @@ def partially_evaluated(tape: Tape, numbers: Array) -> tuple[Tape, Array]:
 # ---- traced loops ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class TracedRows:
     """The rows of a type: the tape of their formula, their numbers (k, c), and the blocks that they take and give.
 
@@ -382,7 +380,7 @@ class TracedRows:
         return digest(self.tape.identity(), sizes, *parts)
 
 
-@dataclass(frozen=True)
+@frozen
 class TableLoop:
     """A loop over so many cells: the rows of its types and their order, which cells are known at the start, and which
     are the result."""

@@ -15,11 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.content import digest
-from myoquat.core.lazy_imports import casadi
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, casadi, check_types, digest, frozen
 from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
 from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, numbers_of
@@ -39,7 +35,7 @@ Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
 
 
-@dataclass(frozen=True)
+@frozen
 class PendingLoop:
     """A loop met while a formula was traced.
 
@@ -119,7 +115,7 @@ def _parts(function: Any) -> tuple[Any, ...]:
     return (function,)
 
 
-@dataclass(frozen=True)
+@frozen
 class WhileLoop:
     """A step (state, constants) -> state, taken at most `count` times. Where that is more than once, the last number of
     a state says whether it takes a further step (1 or 0)."""
@@ -262,7 +258,7 @@ def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[A
     return arrays
 
 
-@dataclass(frozen=True)
+@frozen
 class _Batch:
     """A loop over records of floats, or unrolled on CasADi symbols: batch axes stand in front of every array."""
 
@@ -381,7 +377,7 @@ def fixed_point(
     return reached
 
 
-@dataclass(frozen=True)
+@frozen
 class _FixedPoint:
     """A state of a fixed-point iteration, and whether (...) it converged."""
 

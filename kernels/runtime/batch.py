@@ -4,13 +4,13 @@ import ctypes
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked
-from myoquat.core.records import dataclass
+from myoquat.core import check_unmasked
 from myoquat.kernels.tracing.tape import Shape, Signature
 
 __all__ = ["LARGE_BYTES", "Batch", "ConversionWarning", "address", "bind", "gather", "results"]

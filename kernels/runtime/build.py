@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.content import BoundedTable, digest, package_digest
-from myoquat.core.lazy_imports import version_of
-from myoquat.core.records import dataclass
+from myoquat.core import BoundedTable, digest, frozen, package_digest, version_of
 from myoquat.kernels import codegen
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module, Units
@@ -82,7 +80,7 @@ def _recipe(plan: Any, write: Callable[[Any, Module], Size], notes: Callable[[An
     return Recipe(lambda: plan, write, notes)
 
 
-@dataclass(frozen=True)
+@frozen
 class Code:
     """A recipe in machine code, with the recipe's notes."""
 

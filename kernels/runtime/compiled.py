@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_unmasked
 from myoquat.kernels.codegen.driver import PROTOTYPE
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.batch import address

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import futures
+from myoquat.core import futures
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 
 __all__ = ["Cancelled", "FramePool", "cancellable", "split_and_run"]

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.content import digest
-from myoquat.core.progress import uncollected, waiting
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import CALLABLE, Array, ArrayLike, check_types, digest, uncollected, waiting
 from myoquat.kernels import codegen
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.control_flow.differentiation import Derivative, Names

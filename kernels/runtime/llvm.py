@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from myoquat.core.lazy_imports import futures, llvm, llvmlite
+from myoquat.core import futures, llvm, llvmlite
 from myoquat.kernels.runtime.settings import Target
 
 __all__ = ["Assembler", "Loaded", "compile_object", "versions"]

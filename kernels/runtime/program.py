@@ -27,11 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types, real_array
-from myoquat.core.content import digest
-from myoquat.core.progress import uncollected, waiting
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, check_types, digest, frozen, real_array, uncollected, waiting
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_formula
 from myoquat.kernels.codegen.ir import Module
@@ -56,7 +52,7 @@ Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffe
 # code it is a function `void name(ptr frame)` (`write`). Two share an `identity` only if they write the same code.
 
 
-@dataclass(frozen=True)
+@frozen
 class FormulaStage:
     """A straight formula between buffers of the names in its signature."""
 
@@ -125,7 +121,7 @@ class Link(NamedTuple):
 _ACCUMULATION: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": np.minimum}
 
 
-@dataclass(frozen=True)
+@frozen
 class TableStage:
     """A loop over elements; the fields are those of `Program.table`. written: how each output goes where."""
 
@@ -173,7 +169,7 @@ class TableStage:
         return cost
 
 
-@dataclass(frozen=True)
+@frozen
 class RepeatStage:
     """Stages that run so many times, or until `running` is zero in every lane. After every iteration each buffer of
     `carry` takes over what its partner holds."""
@@ -239,7 +235,7 @@ def _write_all(
     return calls, Cost.total(costs)
 
 
-@dataclass(frozen=True)
+@frozen
 class Staged:
     """A Program as a body."""
 

@@ -20,8 +20,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from myoquat.core.lazy_imports import llvm, platformdirs
-from myoquat.core.records import dataclass
+from myoquat.core import frozen, llvm, platformdirs
 
 __all__ = ["Target", "cache_folder", "lane_count", "target", "temporary_cache", "thread_count", "user_cache"]
 
@@ -108,7 +107,7 @@ OPTIMIZATIONS = (0, 1)
 _LEVELS = {"x86-64": (2, False), "x86-64-v2": (2, False), "x86-64-v3": (4, True), "x86-64-v4": (8, True)}
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """A processor as LLVM knows it, with its native number of float64 lanes. `fma`: whether it has a fused
     multiply-add. `optimization`: the level at which LLVM optimizes for it."""

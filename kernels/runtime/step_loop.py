@@ -18,11 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked, options_of, real_array
-from myoquat.core.content import digest
-from myoquat.core.progress import uncollected, waiting
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_unmasked, digest, frozen, options_of, real_array, uncollected, waiting
 from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, notes_of_steps, write_steps
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, table_loop
@@ -49,7 +45,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tableau:
     """Butcher's array of an explicit method: k_i = f(t + c_i h, x + h sum_j a_ij k_j), x' = x + h sum_i b_i k_i.
 
@@ -77,7 +73,7 @@ class Tableau:
             raise ValueError(f"the weights {self.b} of a tableau sum to {sum(self.b)}, not to 1")
 
 
-@dataclass(frozen=True)
+@frozen
 class ExplicitMethod:
     """An explicit method by formulas, where the next state is not x + h times a sum of slopes (on a Lie group).
 
@@ -151,7 +147,7 @@ METHODS = {
 # ---- inputs that change with time --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ZeroOrderHold:
     """An input that is constant in pieces: values (..., K, *shape), each for `hold` steps, the last from then on.
 
@@ -171,7 +167,7 @@ class ZeroOrderHold:
         return np.minimum(step // self.hold, count - 1), 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class LinearInterpolation:
     """An input between given values: times (K,) increasing, values (..., K, *shape), linear, constant outside.
 
@@ -228,7 +224,7 @@ _MAX_UNROLLED_COMPONENTS = 16  # of a state, up to which the code of each is wri
 _RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
 
 
-@dataclass(frozen=True)
+@frozen
 class Steps:
     """What a step loop returns, for a batch (...).
 
@@ -251,7 +247,7 @@ class Steps:
     reason: np.ndarray
 
 
-@dataclass(frozen=True)
+@frozen
 class LoopOptions:
     """How a step loop is called, compiled and kept; see the arguments of the same names of `step_loop` and `compile`.
 
@@ -328,7 +324,7 @@ def step_loop(
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class _Wanted:
     """The formulas of a step loop, before they are traced."""
 

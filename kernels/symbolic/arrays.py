@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, holds_masked
-from myoquat.core.lazy_imports import casadi
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, casadi, check_types, frozen, holds_masked
 from myoquat.kernels.symbolic.elements import (
     UFUNCS,
     exact,
@@ -388,7 +385,7 @@ def _to_casadi_array(x: np.ndarray) -> Any:
 # ---- argument validation -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Argument:
     """What a formula expects of one array argument: its trailing shape, and whether zero vectors are refused.
 

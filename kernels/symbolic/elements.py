@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import casadi, is_imported
+from myoquat.core import casadi, is_imported
 from myoquat.kernels.symbolic.operations import OPERATIONS, Spelling
 from myoquat.kernels.symbolic.terms import Term, Tracer
 

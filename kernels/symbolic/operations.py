@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.core.lazy_imports import casadi
-from myoquat.core.records import dataclass
+from myoquat.core import casadi, frozen
 
 __all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling", "plain"]
 
@@ -19,7 +18,7 @@ __all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling", "plain"]
 Rule: TypeAlias = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Spelling:
     """An operation as a NumPy ufunc, and the names of the function in SymPy and CasADi.
 
@@ -33,7 +32,7 @@ class Spelling:
     evaluate: np.ufunc | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Operation:
     """One operation.
 

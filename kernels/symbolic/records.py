@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.operations import OPERATIONS
@@ -43,7 +42,7 @@ def static() -> Any:
     return field(metadata={_STATIC: True})
 
 
-@dataclass(frozen=True)
+@frozen
 class Structure:
     """The type of a record, and its parts by name. Equal records have equal structures. For an array, the type is None,
     with its shape and whether its elements are conditions. For a static field, the type is `Hashable`, with its value.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core.content import BoundedTable
+from myoquat.core import BoundedTable
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Tracer

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.lazy_imports import casadi, sympy
+from myoquat.core import casadi, sympy
 from myoquat.kernels.symbolic.arrays import (
     SymbolArray,
     as_array,

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from myoquat.core.content import digest
-from myoquat.core.lazy_imports import casadi
-from myoquat.core.records import dataclass
+from myoquat.core import casadi, digest, frozen
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
@@ -57,7 +55,7 @@ class Node(NamedTuple):
     number: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Tape:
     """Nodes, the node behind each flat output, and the number of flat inputs."""
 
@@ -228,7 +226,7 @@ Shape = tuple[int, ...]
 Pattern = tuple[np.ndarray, np.ndarray]  # rows, columns of the entries that are not structurally zero
 
 
-@dataclass(frozen=True)
+@frozen
 class Signature:
     """Name of a kernel and the names and shapes (per state) of its inputs and outputs, in order."""
 
@@ -312,7 +310,7 @@ class Construct(Protocol):
 OfLoop = Callable[[Any], Inner]  # of a loop: what stands for it in straight-line code
 
 
-@dataclass(frozen=True)
+@frozen
 class Traced:
     """A formula as a tape.
 

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Holonomic
 from myoquat.joints.vectors import matvec
@@ -15,7 +14,7 @@ from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 __all__ = ["PathLengthConstraint", "solved_surface"]
 
 
-@dataclass(frozen=True)
+@frozen
 class PathLengthConstraint(Holonomic):
     """phi = l - l0 - sum over i of c_i (m - m0)^i (1): the length l of a path, as a polynomial of that of another, m.
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from myoquat.core.labels import identifiers, printable
-from myoquat.core.records import dataclass
+from myoquat.core import frozen, identifiers, printable
 from myoquat.joints import ModelError, constrained_to_spatial, quaternion_to_spatial, rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.model import Model
@@ -22,7 +21,7 @@ JACOBIANS = ("sequence", "quaternion", "constrained")
 SYMBOLS = {"sequence": "J_phi", "quaternion": "J_Q", "constrained": "J_star"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Derivation:
     """What was derived: inputs and outputs by name, and the common subexpressions that the outputs share.
 

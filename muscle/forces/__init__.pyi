@@ -1,26 +1,30 @@
-from .base import LoadingForce as LoadingForce
-from .base import MeasuredForce as MeasuredForce
-from .base import PassiveForce as PassiveForce
-from .bodies import Bushing as Bushing
-from .bodies import BushingExpressions as BushingExpressions
-from .bodies import BushingFunctions as BushingFunctions
-from .bodies import CoordinateExpression as CoordinateExpression
-from .bodies import GravityCompensation as GravityCompensation
-from .bodies import PointExpression as PointExpression
-from .bodies import PointSpring as PointSpring
-from .bodies import PrescribedForce as PrescribedForce
-from .contact import Contact as Contact
-from .contact import ContactCapsule as ContactCapsule
-from .contact import ContactEllipsoid as ContactEllipsoid
-from .contact import ContactForce as ContactForce
-from .contact import ContactHalfSpace as ContactHalfSpace
-from .contact import ContactMaterial as ContactMaterial
-from .contact import ContactSphere as ContactSphere
-from .contact import ContactSurface as ContactSurface
-from .contact import HuntCrossley as HuntCrossley
-from .contact import LinearContact as LinearContact
-from .contact import SmoothSphereHalfSpace as SmoothSphereHalfSpace
-from .coordinates import CoordinateFriction as CoordinateFriction
-from .coordinates import CoordinateSpring as CoordinateSpring
-from .coordinates import RotationLimit as RotationLimit
-from .coordinates import SwingTwistLimit as SwingTwistLimit
+from .base import LoadingForce as LoadingForce, MeasuredForce as MeasuredForce, PassiveForce as PassiveForce
+from .bodies import (
+    Bushing as Bushing,
+    BushingExpressions as BushingExpressions,
+    BushingFunctions as BushingFunctions,
+    CoordinateExpression as CoordinateExpression,
+    GravityCompensation as GravityCompensation,
+    PointExpression as PointExpression,
+    PointSpring as PointSpring,
+    PrescribedForce as PrescribedForce,
+)
+from .contact import (
+    Contact as Contact,
+    ContactCapsule as ContactCapsule,
+    ContactEllipsoid as ContactEllipsoid,
+    ContactForce as ContactForce,
+    ContactHalfSpace as ContactHalfSpace,
+    ContactMaterial as ContactMaterial,
+    ContactSphere as ContactSphere,
+    ContactSurface as ContactSurface,
+    HuntCrossley as HuntCrossley,
+    LinearContact as LinearContact,
+    SmoothSphereHalfSpace as SmoothSphereHalfSpace,
+)
+from .coordinates import (
+    CoordinateFriction as CoordinateFriction,
+    CoordinateSpring as CoordinateSpring,
+    RotationLimit as RotationLimit,
+    SwingTwistLimit as SwingTwistLimit,
+)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, Pair
+from myoquat.core import Array, Pair, frozen
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
 from myoquat.joints.vectors import matvec, row_cross, vecmat
@@ -18,7 +17,7 @@ from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force
 __all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of", "separate_bodies", "wrenches_of_work"]
 
 
-@dataclass(frozen=True)
+@frozen
 class PassiveForce(ActingPart):
     """Generalized forces that follow from q, u and, where `timed`, the time.
 

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.ranges import NotNegative
@@ -37,7 +36,7 @@ Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class ForceBetween(MeasuredForce):
     """A force between points of two bodies, in body frames [m]."""
 
@@ -51,7 +50,7 @@ class ForceBetween(MeasuredForce):
         self.check_bodies(system, self.first, self.second)
 
 
-@dataclass(frozen=True)
+@frozen
 class PointForce(ForceBetween):
     """A force on the distance |p1 - p2| [m] of two points of bodies, in body frames [m]; not determined where they
     meet."""
@@ -63,7 +62,7 @@ class PointForce(ForceBetween):
         return vector([np.sqrt(np.sum(d * d, axis=-1))])
 
 
-@dataclass(frozen=True)
+@frozen
 class PointSpring(PointForce):
     """f = -k (|p1 - p2| - rest_length) on the distance of two points of bodies: OpenSim's PointToPointSpring.
 
@@ -92,7 +91,7 @@ class PointSpring(PointForce):
 # A bushing: springs and dampers between two frames.
 
 
-@dataclass(frozen=True)
+@frozen
 class FrameForce(ForceBetween):
     """Forces on six measures between a frame of each body.
 
@@ -130,7 +129,7 @@ class FrameForce(ForceBetween):
                 raise ModelError(f"{name} must not be negative, but is {values}", element=self.element)
 
 
-@dataclass(frozen=True)
+@frozen
 class Bushing(FrameForce):
     """f = -k x - c dx/dt on the measures x of a `FrameForce`: OpenSim's BushingForce.
 
@@ -171,7 +170,7 @@ Functions = tuple[AxisFunction, AxisFunction, AxisFunction]
 NONE: Functions = (Constant(0.0), Constant(0.0), Constant(0.0))
 
 
-@dataclass(frozen=True)
+@frozen
 class BushingFunctions(FrameForce):
     """f_i = -g_i(x_i) - c_i dx_i/dt on the six measures x of a `Bushing`: OpenSim's FunctionBasedBushingForce.
 
@@ -209,7 +208,7 @@ Texts = tuple[str, str, str]
 DEFLECTIONS = ("theta_x", "theta_y", "theta_z", "delta_x", "delta_y", "delta_z")
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateExpression(CoordinateForce):
     """f = expression [N m or N] of q and qdot, the `coordinate` by name and its rate.
 
@@ -232,7 +231,7 @@ class CoordinateExpression(CoordinateForce):
         check_expression(self.expression, ("q", "qdot"), self.element)
 
 
-@dataclass(frozen=True)
+@frozen
 class PointExpression(PointForce):
     """Two points pull each other by an expression [N] of their distance d [m] and its rate ddot [m/s].
 
@@ -255,7 +254,7 @@ class PointExpression(PointForce):
         check_expression(self.expression, ("d", "ddot"), self.element)
 
 
-@dataclass(frozen=True)
+@frozen
 class BushingExpressions(FrameForce):
     """f = -(moments, forces) - c dx/dt on the six measures x of a `Bushing`: OpenSim's ExpressionBasedBushingForce.
 
@@ -288,7 +287,7 @@ class BushingExpressions(FrameForce):
 # ---- A force that is a function of time -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PrescribedForce(LoadingForce):
     """A force [N] at a point [m] of the `body`, and a torque [N m], as functions of the time [s].
 
@@ -340,7 +339,7 @@ class PrescribedForce(LoadingForce):
 # ---- Forces against the weight of bodies ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class GravityCompensation(MeasuredForce):
     """A force -c m g at the centre of mass of a `body`, against gravity g: MuJoCo's `gravcomp`.
 

@@ -7,8 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions.base import engaged
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
@@ -45,7 +44,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Contact:
     """The forces of two bodies on each other.
 
@@ -75,7 +74,7 @@ class Contact:
     pressure: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Friction:
     """Coefficients of friction: static, dynamic, viscous [s/m], and the speed [m/s] of the greatest static friction."""
 
@@ -175,7 +174,7 @@ def raised(x: Array) -> Array:
 # Hunt-Crossley contact: Hertz's pressure, dissipation and friction.
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactMaterial(Record):
     """The material of surfaces.
 
@@ -199,7 +198,7 @@ class ContactMaterial(Record):
     viscous_friction: NotNegative = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class HuntCrossley(ContactForce):
     """Surfaces of different bodies press by f = 4/3 k sqrt(R k) d^(3/2) (1 + 3/2 c v) >= 0 and rub by mu f.
 
@@ -303,7 +302,7 @@ def _together(first: float, second: float) -> float:
 # Linear contact: a spring and a damper between two surfaces of any type, with friction.
 
 
-@dataclass(frozen=True)
+@frozen
 class LinearContact(ContactForce):
     """Two surfaces press by f = max(k d + c s(d) v, 0) at d > 0, and rub by mu f: d = depth + margin.
 
@@ -373,7 +372,7 @@ QUADRATURE_PANELS, NODES_PER_PANEL = 6, 12  # of the Gauss quadrature of the sto
 MAX_SWITCH_ARGUMENT = 20.0  # b_d times the height above the floor; the switch (1 + tanh) / 2 is below 1e-17 there
 
 
-@dataclass(frozen=True)
+@frozen
 class SmoothSphereHalfSpace(ContactForce):
     """Hunt-Crossley contact with smooth switches: OpenSim's SmoothSphereHalfSpaceForce.
 

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, rotation_matrix
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateForce(MeasuredForce):
     """A force on the `coordinate` x by name; an angle that a quaternion has replaced can have one too."""
 
@@ -37,7 +36,7 @@ class CoordinateForce(MeasuredForce):
         return vector([system.coordinate(self.coordinate, q)])
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateSpring(CoordinateForce):
     """f = -k (x - rest) - c dx/dt on the `coordinate` x by name: OpenSim's SpringGeneralizedForce.
 
@@ -68,7 +67,7 @@ class CoordinateSpring(CoordinateForce):
 # ---- Dry friction of a coordinate -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateFriction(CoordinateForce):
     """f = -F tanh((dx/dt) / v_s) on the `coordinate` x by name: Coulomb's dry friction, smooth where x comes to rest.
 
@@ -94,7 +93,7 @@ class CoordinateFriction(CoordinateForce):
 # ---- A limit of the angle by which a ball joint turns, whatever the axis --------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class RotationLimit(MeasuredForce):
     """f = -k s(x - x1) (x - x1) - c s(x - x1) dx/dt on the angle x in [0, pi] of a ball joint's rotation vector.
 
@@ -165,7 +164,7 @@ Vector = tuple[float, float, float]
 ALL_ROUND = (-np.pi, np.pi)
 
 
-@dataclass(frozen=True)
+@frozen
 class SwingTwistLimit(MeasuredForce):
     """E = k_s e(d_s) + k_t e(d_t), whose torques hold a ball joint inside a cone and a range of twist.
 
@@ -278,7 +277,7 @@ class SwingTwistLimit(MeasuredForce):
 # Limits of coordinates: forces that set in where a coordinate leaves its range, as ligaments and bones do.
 
 
-@dataclass(frozen=True)
+@frozen
 class CoordinateLimit(CoordinateForce):
     """A force that brings the `coordinate` x, by name, back into its range: OpenSim's CoordinateLimitForce.
 

@@ -1,21 +1,19 @@
-from .base import ForceLaw as ForceLaw
-from .base import PushWarning as PushWarning
+from .base import ForceLaw as ForceLaw, PushWarning as PushWarning
 from .degroote_fregly import DeGrooteFregly2016 as DeGrooteFregly2016
-from .exponential import CubicExponentialMuscle as CubicExponentialMuscle
-from .exponential import ExponentialMuscle as ExponentialMuscle
+from .exponential import CubicExponentialMuscle as CubicExponentialMuscle, ExponentialMuscle as ExponentialMuscle
 from .hill import HillLaw as HillLaw
-from .ligament import Blankevoort1991 as Blankevoort1991
-from .ligament import Ligament as Ligament
+from .ligament import Blankevoort1991 as Blankevoort1991, Ligament as Ligament
 from .millard import Millard2012 as Millard2012
-from .mujoco import ClippedMujocoMuscle as ClippedMujocoMuscle
-from .mujoco import MujocoMuscle as MujocoMuscle
-from .path_affine import AffinePath as AffinePath
-from .path_affine import ClippedAffinePath as ClippedAffinePath
-from .path_affine import PathActuator as PathActuator
-from .path_affine import PathFriction as PathFriction
-from .path_affine import PathLimit as PathLimit
-from .path_affine import PathSpring as PathSpring
-from .path_affine import SlackSpring as SlackSpring
+from .mujoco import ClippedMujocoMuscle as ClippedMujocoMuscle, MujocoMuscle as MujocoMuscle
+from .path_affine import (
+    AffinePath as AffinePath,
+    ClippedAffinePath as ClippedAffinePath,
+    PathActuator as PathActuator,
+    PathFriction as PathFriction,
+    PathLimit as PathLimit,
+    PathSpring as PathSpring,
+    SlackSpring as SlackSpring,
+)
 from .rigid_tendon import RigidTendonMuscle as RigidTendonMuscle
 from .schutte import Schutte1993 as Schutte1993
 from .table import LAWS as LAWS

@@ -6,8 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Record
 from myoquat.joints.ranges import Range, check_ranges
 
 __all__ = ["ForceLaw", "PushWarning"]

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.kernels import while_loop
 
 __all__ = ["Bracket", "find_root", "searched"]
@@ -19,7 +18,7 @@ __all__ = ["Bracket", "find_root", "searched"]
 MAX_STEPS = 200  # bisection alone takes 64 for the whole range of numbers from 1 to 2
 
 
-@dataclass(frozen=True)
+@frozen
 class Bracket:
     """A search, arrays (...).
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 
 __all__ = ["Corners", "sharpness"]
@@ -34,7 +33,7 @@ def sharpness(curviness: Number) -> Number:
     return 0.1 + 0.8 * curviness
 
 
-@dataclass(frozen=True)
+@frozen
 class Corners:
     """A rising or falling curve y(x) through `joins` (x, y, slope), straight on beyond the first and the last.
 

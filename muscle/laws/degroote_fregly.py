@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.hill import HillLaw
 
@@ -23,7 +22,7 @@ SHORTEST_LENGTH_MARGIN = 1 + 1e-9  # fibers below this multiple of the shortest 
 UNLOADED_LENGTH = 0.2  # normalized fiber length at which the passive force is zero
 
 
-@dataclass(frozen=True)
+@frozen
 class DeGrooteFregly2016(HillLaw):
     """F. De Groote, A. L. Kinney, A. V. Rao, B. J. Fregly, Evaluation of direct collocation optimal control problem
     formulations ..., Ann. Biomed. Eng. 44, 2016, supplement: tendon (S1), active fiber (S2), passive fiber (S3), force

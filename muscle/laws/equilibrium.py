@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.ranges import ranges_of
 from myoquat.kernels.symbolic.arrays import as_array

@@ -5,15 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
 __all__ = ["CubicExponentialMuscle", "ExponentialMuscle"]
 
 
-@dataclass(frozen=True)
+@frozen
 class ExponentialMuscle(ForceLaw):
     """F = (exp(-(x - 1)^2 / 0.25) a + (exp(5 (x - 1) / 0.6) - 1) / (exp(5) - 1)) Fmax, x = l / lopt.
 
@@ -45,7 +44,7 @@ class ExponentialMuscle(ForceLaw):
 # ---- Force law A, of the muscle Jacobian study's mapping analysis ---------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CubicExponentialMuscle(ForceLaw):
     """F = (x^3 exp(8 x - 12.9) + exp(-(x - 1)^2 / 0.25) a) Fmax, x = l / l0.
 

@@ -7,9 +7,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_unmasked, frozen, real_array
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
@@ -21,7 +19,7 @@ TENDONS = ("elastic", "rigid")
 MAX_STRAIN_RATIO = 10  # upper end of the first bracket, over the strain at F0; few tendons are stretched further
 
 
-@dataclass(frozen=True)
+@frozen
 class HillLaw(ForceLaw):
     """F = F0 f_T(l_T) = F0 f_M cos(alpha): the tendon pulls as hard as the fiber along it, and has no mass.
 

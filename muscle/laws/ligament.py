@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
@@ -20,7 +19,7 @@ PASSIVE = SimmSpline(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Ligament(ForceLaw):
     """F = f(l / l0) F0 while l > l0, zero otherwise: OpenSim's Ligament. The activation does not matter.
 
@@ -58,7 +57,7 @@ class Ligament(ForceLaw):
 FULL_DAMPING_STRAIN = 0.01  # above this strain the damping acts fully, as in OpenSim
 
 
-@dataclass(frozen=True)
+@frozen
 class Blankevoort1991(ForceLaw):
     """OpenSim's Blankevoort1991Ligament (Blankevoort, Huiskes 1991, J. Biomech. Eng. 113, 263).
 

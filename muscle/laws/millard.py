@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
 from myoquat.muscle.laws.corners import Corners, sharpness
@@ -19,7 +18,7 @@ MAX_SPEED, NEAR_MAX_SPEED = 1.0, 0.9  # normalized speeds of the slopes `_at_vma
 TOE_FRACTION = 0.1  # length of the toe of a passive curve over its range
 
 
-@dataclass(frozen=True)
+@frozen
 class Millard2012(HillLaw):
     """M. Millard, T. Uchida, A. Seth, S. L. Delp, Flexing computational muscle: modeling and simulation of
     musculotendon dynamics, J. Biomech. Eng. 135, 2013, with the curves and the default numbers of OpenSim 4.6.

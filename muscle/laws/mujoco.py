@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
@@ -14,7 +13,7 @@ from myoquat.muscle.laws.path_affine import ClippedForce
 __all__ = ["ClippedMujocoMuscle", "MujocoMuscle"]
 
 
-@dataclass(frozen=True)
+@frozen
 class MujocoMuscle(ForceLaw):
     """F = F0 (a f_L(L) f_V(V) + f_P(L)): the force model of MuJoCo's `muscle` actuators, on a rigid tendon.
 
@@ -111,7 +110,7 @@ class MujocoMuscle(ForceLaw):
             raise ModelError(f"lowest must be below highest, not {self.lowest} and {self.highest}", element=element)
 
 
-@dataclass(frozen=True)
+@frozen
 class ClippedMujocoMuscle(ClippedForce, MujocoMuscle):
     """F of a `MujocoMuscle`, but at least `least_force` and at most `greatest_force` [N]: one with a `forcerange`.
 

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class AffinePath(ForceLaw):
     """F = (g0 + g1 l + g2 v) a + b0 + b1 l + b2 v, positive where it pulls; negative forces push along the path.
 
@@ -56,7 +55,7 @@ class AffinePath(ForceLaw):
         return gain * activation + self.bias_0 + self.bias_1 * length + self.bias_2 * speed
 
 
-@dataclass(frozen=True)
+@frozen
 class ClippedForce(ForceLaw):
     """The force of the law into which this is mixed, between `least_force` and `greatest_force` [N]."""
 
@@ -73,7 +72,7 @@ class ClippedForce(ForceLaw):
         return np.minimum(np.maximum(force, self.least_force), self.greatest_force)
 
 
-@dataclass(frozen=True)
+@frozen
 class ClippedAffinePath(ClippedForce, AffinePath):
     """F of an `AffinePath`, but at least `least_force` and at most `greatest_force` [N].
 
@@ -88,7 +87,7 @@ class ClippedAffinePath(ClippedForce, AffinePath):
     kind: ClassVar[str] = "clipped_affine_path"
 
 
-@dataclass(frozen=True)
+@frozen
 class _BetweenLengths(ForceLaw):
     """A law of a path that is free between two lengths."""
 
@@ -103,7 +102,7 @@ class _BetweenLengths(ForceLaw):
         return True
 
 
-@dataclass(frozen=True)
+@frozen
 class SlackSpring(_BetweenLengths):
     """F = k max(l - l1, 0) - k max(l0 - l, 0) + c v: a spring that is slack between two lengths, and a damper.
 
@@ -136,7 +135,7 @@ class SlackSpring(_BetweenLengths):
         return self.stiffness / 2 * stretch * stretch
 
 
-@dataclass(frozen=True)
+@frozen
 class PathLimit(_BetweenLengths):
     """F = k s(l - l1) (l - l1) - k s(l0 - l) (l0 - l) + c (s(l - l1) + s(l0 - l)) v: a path limit.
 
@@ -175,7 +174,7 @@ class PathLimit(_BetweenLengths):
 # ---- Springs and actuators along a path -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PathSpring(ForceLaw):
     """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise: OpenSim's PathSpring.
 
@@ -213,7 +212,7 @@ class PathSpring(ForceLaw):
         return self.stiffness / 2 * stretch * stretch
 
 
-@dataclass(frozen=True)
+@frozen
 class PathActuator(ForceLaw):
     """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation.
 
@@ -240,7 +239,7 @@ def dry_friction(rate: Array, friction: float, slip_speed: float) -> Array:
     return -friction * np.tanh(rate / slip_speed)
 
 
-@dataclass(frozen=True)
+@frozen
 class PathFriction(ForceLaw):
     """F = F0 tanh(v / v_s): dry friction, which pulls on a path that lengthens and pushes one that shortens.
 

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
@@ -31,7 +30,7 @@ VELOCITY = SimmSpline(
 MAX_PASSIVE_FORCE = 10.0  # greatest passive force over F0
 
 
-@dataclass(frozen=True)
+@frozen
 class RigidTendonMuscle(ForceLaw):
     """F = F0 (a f_L(l~_M) f_V(v~) + f_PE(l~_M)) cos(alpha), as OpenSim's RigidTendonMuscle.
 

@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import Positive, Range
 from myoquat.muscle.laws.hill import HillLaw
@@ -26,7 +25,7 @@ TENDON = SimmSpline(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class Schutte1993(HillLaw):
     """L. M. Schutte, M. M. Rodgers, F. E. Zajac, R. M. Glaser, Improving the efficacy of electrical stimulation-induced
     leg cycle ergometry: an analysis based on a dynamic musculoskeletal model, IEEE Trans. Rehabil. Eng. 1, 1993: the

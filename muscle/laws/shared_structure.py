@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import Record, unchecked
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, unchecked
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import root
 from myoquat.muscle.laws.bracketing import Bracket, searched

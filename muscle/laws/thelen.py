@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Positive, Range
 from myoquat.muscle.laws.hill import HillLaw
@@ -17,7 +16,7 @@ TOE_FORCE = 0.33  # normalized force at which the tendon's curve becomes straigh
 TOE_EXPONENT = 3.0  # exponent of the curve before
 
 
-@dataclass(frozen=True)
+@frozen
 class Thelen2003(HillLaw):
     """D. G. Thelen, Adjustment of muscle mechanics model parameters ..., J. Biomech. Eng. 125, 2003: the tendon
     (eq. 5), the passive (eq. 3) and the active fiber (eq. 4), force and velocity (eqs. 6, 7).

@@ -6,8 +6,7 @@ from itertools import accumulate, pairwise, takewhile
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import congruent, cross, joined, matvec, symmetric_times, upper
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -21,7 +20,7 @@ __all__ = ["Columns", "Poses", "Reach", "itself"]
 Poses = Sequence[tuple[Array, Array]]  # R (3, 3) and p (3,) of every body in the world
 
 
-@dataclass(frozen=True)
+@frozen
 class Columns:
     """What a Jacobian differentiates with respect to, `wrt` as in `charts`.
 

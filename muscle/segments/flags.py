@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import wrapping

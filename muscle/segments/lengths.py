@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross
 from myoquat.kernels.tracing.context import memoize

@@ -11,8 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import joined, matvec, vecmat
@@ -23,16 +22,7 @@ from myoquat.muscle.loads import Load, body_wrenches, carried_force
 from myoquat.muscle.path import MusclePath
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
-from myoquat.muscle.segments.stops import (
-    FIXED,
-    GIVEN,
-    MOVING,
-    SURFACE,
-    PlacedStop,
-    Stop,
-    moved_length,
-    placed_paths,
-)
+from myoquat.muscle.segments.stops import FIXED, GIVEN, MOVING, SURFACE, PlacedStop, Stop, moved_length, placed_paths
 
 __all__ = ["PathSegments", "Paths", "Segment", "SegmentType", "cut", "paths_at", "segments", "wrenches"]
 
@@ -69,7 +59,7 @@ class SegmentType(NamedTuple):
         return length if self.share == 1.0 else self.share * length
 
 
-@dataclass(frozen=True)
+@frozen
 class Segment:
     """Stops of a path, by its number, the body from which they are seen, the other bodies, and its type."""
 
@@ -157,7 +147,7 @@ def paths_at(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
     return _Few(lengths(system, paths, q), matvec(J, u), J)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Few:
     """Paths by their Jacobian (..., m, nu)."""
 
@@ -169,7 +159,7 @@ class _Few:
         return -vecmat(tension, self.J)
 
 
-@dataclass(frozen=True)
+@frozen
 class PathSegments:
     """Paths by their segments, as `Paths`."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, joined, matvec

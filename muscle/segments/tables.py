@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, joined, matvec, vecmat

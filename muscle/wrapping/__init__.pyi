@@ -1,16 +1,15 @@
-from .contacts import acting_surfaces as acting_surfaces
-from .contacts import holds_end as holds_end
-from .contacts import path_contacts as path_contacts
+from .contacts import acting_surfaces as acting_surfaces, holds_end as holds_end, path_contacts as path_contacts
 from .segment_solver import Piece as Piece
-from .side_site import HalfPlaneCylinder as HalfPlaneCylinder
-from .side_site import HalfPlaneSphere as HalfPlaneSphere
-from .side_site import InsideCylinder as InsideCylinder
-from .side_site import InsideSphere as InsideSphere
-from .side_site import MujocoInsideCylinder as MujocoInsideCylinder
-from .side_site import MujocoInsideSphere as MujocoInsideSphere
-from .side_site import SideCylinder as SideCylinder
-from .surfaces.base import Contact as Contact
-from .surfaces.base import Wrap as Wrap
+from .side_site import (
+    HalfPlaneCylinder as HalfPlaneCylinder,
+    HalfPlaneSphere as HalfPlaneSphere,
+    InsideCylinder as InsideCylinder,
+    InsideSphere as InsideSphere,
+    MujocoInsideCylinder as MujocoInsideCylinder,
+    MujocoInsideSphere as MujocoInsideSphere,
+    SideCylinder as SideCylinder,
+)
+from .surfaces.base import Contact as Contact, Wrap as Wrap
 from .surfaces.cylinder import WrapCylinder as WrapCylinder
 from .surfaces.ellipsoid import WrapEllipsoid as WrapEllipsoid
 from .surfaces.sphere import WrapSphere as WrapSphere

@@ -12,8 +12,7 @@ from operator import and_, or_
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.points import PathPoint
@@ -59,7 +58,7 @@ def _own_ends(wrap: Wrap, *ends: PathPoint) -> list[Array]:
     return [] if wrap.varies or any(map(is_symbolic, own)) else [wrap.seen(x) for x in own]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Segment:
     """A piece of a path before it is solved: its ends, whether the path takes it, and the surfaces that act on it."""
 

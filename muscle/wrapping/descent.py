@@ -19,8 +19,7 @@ from operator import or_
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.muscle.wrapping.newton import NewtonIterate, newton_start, newton_step
@@ -41,7 +40,7 @@ MAX_MOVES = 2  # surfaces that take another place in the order
 MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step; its error is the square of that
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """What is known while a path is sought.
 
@@ -57,7 +56,7 @@ class Known:
     stays: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """A path that was found from a start.
 
@@ -109,7 +108,7 @@ class Found:
         return result
 
 
-@dataclass(frozen=True)
+@frozen
 class _State:
     """The state of a descent.
 

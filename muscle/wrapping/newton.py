@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import cross, joined, vecmat
 from myoquat.kernels import after_newton_step, call_where, choose
 from myoquat.kernels.symbolic.arrays import is_symbolic
@@ -50,7 +49,7 @@ MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude
 _Touched = tuple[Array, Array, Array]  # P, Q (..., 3) and the length (...) of the geodesic between
 
 
-@dataclass(frozen=True)
+@frozen
 class PathGeodesic:
     """A geodesic in its surface's frame: where it begins, P, its direction t there, its length (...) [m], and its end Q
     (..., 3)."""
@@ -61,7 +60,7 @@ class PathGeodesic:
     Q: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class NewtonIterate:
     """A geodesic on each surface; and by how much (...) [rad] the last step turned, at least MIN_STEP_RAD."""
 
@@ -150,7 +149,7 @@ def _solution(route: Route) -> "list[_Segment]":
 # ---- geodesics in their surfaces' frames ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _End:
     """An end of a geodesic.
 
@@ -174,7 +173,7 @@ class _End:
         return _End(placed.in_world(self.x), t, n, b, self.curved, self.twisted)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Segment:
     """A geodesic, with its Jacobi fields a, r and their rates at the end."""
 

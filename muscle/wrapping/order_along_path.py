@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.kernels import choose
 
 __all__ = ["after", "before", "in_order"]

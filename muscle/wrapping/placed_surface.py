@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, static
 from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Near, Wrap
@@ -18,7 +17,7 @@ from myoquat.muscle.wrapping.surfaces.vectors import always
 __all__ = ["PlacedSurface"]
 
 
-@dataclass(frozen=True)
+@frozen
 class PlacedSurface:
     """A surface by the rows (..., 3, 3) of its frame's axes and its origin (..., 3) in the world, its own numbers
     (..., n), and its prototype."""

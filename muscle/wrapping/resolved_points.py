@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["Poses", "Site"]
@@ -13,7 +12,7 @@ __all__ = ["Poses", "Site"]
 Poses = Mapping[str, tuple[Array, Array]]  # body -> R, p in the world
 
 
-@dataclass(frozen=True)
+@frozen
 class Site:
     """A point [m]: `world` (..., 3), and `local` in the frame of `body` if it is fixed to one ("" if not)."""
 

@@ -10,8 +10,7 @@ from operator import add, or_
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.kernels import call_where
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.placed_surface import PlacedSurface
@@ -37,7 +36,7 @@ Flags = tuple[Array, ...]  # (...) each, of all surfaces
 Order = tuple[Array, ...]  # (...) each, of all surfaces: the less, the sooner a path comes to it
 
 
-@dataclass(frozen=True)
+@frozen
 class Segment:
     """A segment of a path: its start and end (..., 3), and the surfaces between.
 
@@ -94,7 +93,7 @@ class Segment:
         return sign * A, sign * B
 
 
-@dataclass(frozen=True)
+@frozen
 class Route:
     """Where a path touches the surfaces of a segment: contacts in the surfaces' frames, and in which order it comes to
     them."""
@@ -185,7 +184,7 @@ def ranks(x: Sequence[Array]) -> Order:
 # ---- what a path runs through ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Passed:
     """What a path runs through.
 

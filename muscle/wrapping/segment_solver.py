@@ -22,8 +22,7 @@ from operator import and_, or_
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
@@ -57,7 +56,7 @@ MIN_WIDTH = 3e-4  # [1/rad] of the pencil over the segment's size, below which a
 NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
 
 
-@dataclass(frozen=True)
+@frozen
 class Piece:
     """A solved segment: contacts in their bodies' frames, with their order along the path (`Contact.place`).
 
@@ -292,7 +291,7 @@ def _in_given_order(segment: Segment) -> bool:
 # ---- the list of starts --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class _Alone:
     """The path over one surface alone: its contact, and its length (...), zero where it does not touch. A start knows
     no length of the contact."""
@@ -313,7 +312,7 @@ class _Alone:
         return replace(self, contact=replace(self.contact, P=self.contact.Q, Q=self.contact.P))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Sides:
     """The starts of one selection of sides.
 
@@ -341,7 +340,7 @@ class _Sides:
         return PLANES * len(_bundles(self.segment))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Search:
     """The search.
 
@@ -359,7 +358,7 @@ class _Search:
         return (self.best.rank != 0) | (self.best.length > bound + SAME_LENGTH)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Tries:
     """The search on one selection of sides.
 

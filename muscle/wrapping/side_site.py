@@ -13,8 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import choose, while_loop
@@ -52,7 +51,7 @@ ANGLE_TOLERANCE = 2e-15  # [rad], a few times the round-off of a sum of angles
 MUJOCO_ANGLE_TOLERANCE = 1e-6  # [rad], that of MuJoCo 3.17 and 4.0, whose points of contact are those of this iteration
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SideCylinder(WrapCylinder):
     """A cylinder that a path passes on the side of its quadrant where the straight line crosses the half plane behind.
 
@@ -87,7 +86,7 @@ class SideCylinder(WrapCylinder):
 # ---- until version 3.17 ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class HalfPlaneCylinder(SideCylinder):
     """A cylinder that a path passes as in MuJoCo up to version 3.17: behind it, on the side against its quadrant, no
     path is straight.
@@ -116,7 +115,7 @@ class HalfPlaneCylinder(SideCylinder):
         return _half_plane_path(*across((A, B)), self.radius, side)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class HalfPlaneSphere(WrapSphere):
     """A sphere that a path passes as in MuJoCo up to version 3.17: as a `HalfPlaneCylinder` in the plane of the ends
     and the centre.
@@ -263,7 +262,7 @@ def _turned(end: Plane, ratio: Array, search: _Search) -> Plane:
     return c * x - s * y, s * x + c * y
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class _Inside(Wrap):
     """A surface that holds a path on its inner side, where there is no side to choose."""
 
@@ -285,7 +284,7 @@ class _Inside(Wrap):
             raise ModelError(f"a {self.kind} has neither quadrant nor hint", element=element)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class InsideSphere(_Inside, WrapSphere):
     """A sphere whose inner side holds a path that would pass it by: MuJoCo's wrapping with a side site inside.
 
@@ -309,7 +308,7 @@ class InsideSphere(_Inside, WrapSphere):
         return replace(c, P=P, Q=P)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class InsideCylinder(_Inside, WrapCylinder):
     """A cylinder whose inner side holds a path: as an `InsideSphere` in the plane across the axis, along
     which the path climbs evenly. `length` is for pictures: it holds paths beyond its ends too.
@@ -331,7 +330,7 @@ class InsideCylinder(_Inside, WrapCylinder):
         return replace(c, P=P, Q=P)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MujocoInsideSphere(InsideSphere):
     """An `InsideSphere` whose point of contact is as inexact as MuJoCo's, whose iteration ends at 1e-6 rad.
 
@@ -350,7 +349,7 @@ class MujocoInsideSphere(InsideSphere):
     _tolerance: ClassVar[float] = MUJOCO_ANGLE_TOLERANCE
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class MujocoInsideCylinder(InsideCylinder):
     """An `InsideCylinder` whose point of contact is as inexact as MuJoCo's: as a `MujocoInsideSphere`.
 

@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.core.records import dataclass, unchecked
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, unchecked
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
@@ -28,7 +27,7 @@ __all__ = ["Meeting", "contacts_alone"]
 NUMBERS_PER_CONTACT = 11  # of a contact with a closed form, as packed below
 
 
-@dataclass(frozen=True)
+@frozen
 class Meeting:
     """A surface and a straight piece of a path.
 

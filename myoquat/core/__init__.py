@@ -1,3 +1,5 @@
 """General utilities without domain: argument checks, records, content digests, progress, outcomes."""
 
-__all__: list[str] = []
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

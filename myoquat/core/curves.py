@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.lazy_imports import pandas as pd, xarray as xr
 from myoquat.core.typing import Array
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from myoquat.core.labels import figure_label, with_unit
-from myoquat.core.records import dataclass
+from myoquat.core.records import frozen
 from myoquat.core.typing import Array
 
 __all__: list[str] = []
@@ -67,7 +67,7 @@ TITLES = {"deg": "angles", "deg/s": "angular velocities", "m": "positions", "m/s
           "1": "coordinates without unit", "1/s": "their rates"}  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Panel:
     """One quantity: the curves `names` with values (t, n) in `unit`, under a title.
 

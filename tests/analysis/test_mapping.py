@@ -13,15 +13,7 @@ from myoquat.analysis.mapping import approach, figures, formulas, run
 from myoquat.analysis.mapping.formulas import ROWS, Pair
 from myoquat.analysis.mapping.report import Statistics
 from myoquat.data import load_model
-from myoquat.joints import (
-    ArticulatedSystem,
-    Axis,
-    Body,
-    CustomJoint,
-    ModelError,
-    SphericalJoint,
-    convert_coordinates,
-)
+from myoquat.joints import ArticulatedSystem, Axis, Body, CustomJoint, ModelError, SphericalJoint, convert_coordinates
 from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint

@@ -6,7 +6,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import Effort, Problem, TrackMarkers
 from myoquat.analysis.motion import inverse_kinematics
-from myoquat.core.arguments import by_pattern
+from myoquat.core import by_pattern
 from myoquat.data import Markers
 from myoquat.muscle.coordinates import Marker
 from tests.bodies import on_hinge

@@ -8,7 +8,7 @@ import myoquat as mq
 from myoquat.analysis.control import Effort, Problem
 from myoquat.analysis.motion import inverse_dynamics_of_motion, joint_angles
 from myoquat.analysis.recruitment import joint_loads, metabolic_power, static_optimization
-from myoquat.core.curves import Curves
+from myoquat.core import Curves
 from myoquat.muscle.actuators import CoordinateActuator
 from tests.analysis.motion.test_motion_like import LOADS, MAKE, MODEL, TIME, swing
 

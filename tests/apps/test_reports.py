@@ -14,7 +14,7 @@ from myoquat.apps.drawing import curves, inline_svg
 from myoquat.apps.opensim_tools.sections import angle_units, load_sections, marker_errors, scaling_sections
 from myoquat.apps.report import Numbers, Section, write_report
 from myoquat.apps.study_pages import write_study_report
-from myoquat.core.figures import Picture, small_axes
+from myoquat.core import Picture, small_axes
 from myoquat.muscle.coordinates import Marker
 from tests.analysis.motion.conftest import shown
 from tests.bodies import afloat, on_hinge, on_slide

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from myoquat.core.content import FOREIGN, content_digest, content_key
-from myoquat.core.records import Record
+from myoquat.core import FOREIGN, Record, content_digest, content_key
 from myoquat.joints import RevoluteJoint
 
 plain = st.recursive(

@@ -5,18 +5,18 @@ import dataclasses
 import inspect
 from abc import ABC, abstractmethod
 from dataclasses import FrozenInstanceError, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import pytest
 
-from myoquat.core import records
+from myoquat.core import frozen
 
 
-def classes(dataclass: Any) -> tuple[Any, ...]:
+def classes(decorator: Any) -> tuple[Any, ...]:
     """The same classes, made by one of the two decorators: defaults, factories, keywords, inheritance, own methods."""
 
-    @dataclass(frozen=True)
+    @decorator
     class Base(ABC):
         """A base."""
 
@@ -29,7 +29,7 @@ def classes(dataclass: Any) -> tuple[Any, ...]:
         @abstractmethod
         def size(self) -> int: ...
 
-    @dataclass(frozen=True)
+    @decorator
     class Derived(Base):
         """With a default of its own, a hidden field and one by keyword."""
 
@@ -48,23 +48,23 @@ def classes(dataclass: Any) -> tuple[Any, ...]:
         def __hash__(self) -> int:
             return 7
 
-    @dataclass(frozen=True, eq=False, repr=False)
+    @decorator(eq=False, repr=False)
     class Bare:
         x: float
 
-    @dataclass(frozen=True, kw_only=True)
+    @decorator(kw_only=True)
     class Keywords:
         x: float
         y: float = 1.0
 
-    @dataclass(frozen=True)
+    @decorator
     class Empty:
         pass
 
     return Base, Derived, Bare, Keywords, Empty
 
 
-OURS, THEIRS = classes(records._dataclass), classes(dataclasses.dataclass)
+OURS, THEIRS = classes(frozen), classes(partial(dataclasses.dataclass, frozen=True))
 Base, Derived, Bare, Keywords, Empty = OURS
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import myoquat as mq
-from myoquat.core.progress import progress_bar
+from myoquat.core import progress_bar
 
 
 def test_a_bar_shows_where_asked_for(capsys):

@@ -10,9 +10,7 @@ import pytest
 from myoquat import dynamics
 from myoquat.data import UnsupportedWarning, load_model
 from myoquat.dynamics.inverse import passive_force
-from myoquat.joints import (
-    ModelError,
-)
+from myoquat.joints import ModelError
 from myoquat.muscle import path_lengths
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.laws import PathActuator, PathSpring

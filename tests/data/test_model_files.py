@@ -5,18 +5,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.multibody.body import Shape
-from myoquat.joints.types import (
-    JOINT_FACTS,
-    Dependent,
-    GimbalJoint,
-    RevoluteJoint,
-)
+from myoquat.joints.types import JOINT_FACTS, Dependent, GimbalJoint, RevoluteJoint
 from myoquat.muscle import Model
 from tests.every_part import MIXED, joints
 

@@ -24,8 +24,7 @@ from myoquat.data import (
     lock_distance,
     save_table,
 )
-from myoquat.data.c3d import read as c3d
-from myoquat.data.c3d import read_child as c3d_child
+from myoquat.data.c3d import read as c3d, read_child as c3d_child
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_rotations
 from myoquat.joints.errors import ModelError

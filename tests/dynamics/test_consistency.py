@@ -3,15 +3,7 @@
 import numpy as np
 from volume import draws
 
-from myoquat.dynamics import (
-    articulated,
-    bias_force,
-    composite,
-    external_force,
-    inverse,
-    inverse_dynamics,
-    wrench_at,
-)
+from myoquat.dynamics import articulated, bias_force, composite, external_force, inverse, inverse_dynamics, wrench_at
 from myoquat.joints.kinematics import frame_jacobian
 from myoquat.joints.multibody.sampling import random_system
 

@@ -15,14 +15,8 @@ from myoquat.dynamics import kinetic_energy, potential_energy
 from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import PathPoint, WrapEllipsoid, elastic_energy, laws
 from myoquat.muscle.acting import energy_rate
-from myoquat.muscle.actuators import (
-    PointActuator,
-)
-from myoquat.muscle.forces import (
-    CoordinateSpring,
-    PointSpring,
-    PrescribedForce,
-)
+from myoquat.muscle.actuators import PointActuator
+from myoquat.muscle.forces import CoordinateSpring, PointSpring, PrescribedForce
 from tests.bodies import on_ball, on_hinge
 
 PART = {"mass": 1.3, "inertia": (0.1, 0.12, 0.14, 0.01, 0.0, 0.02), "center_of_mass": (0.05, 0.02, -0.3)}

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.dynamics import (
-    Simulator,
-    articulated,
-    forward_dynamics,
-    inverse_dynamics,
-    simulate,
-)
+from myoquat.dynamics import Simulator, articulated, forward_dynamics, inverse_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.multibody.sampling import KINDS, random_joint, random_system
 from myoquat.joints.types import RevoluteJoint, SphericalJoint

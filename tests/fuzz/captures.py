@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_forces, load_markers
-from myoquat.data.c3d import read as c3d
-from myoquat.data.c3d import read_child as c3d_child
+from myoquat.data.c3d import read as c3d, read_child as c3d_child
 from myoquat.joints.errors import ModelError
 
 CORNERS = np.array([[400, 0, 0], [0, 0, 0], [0, 600, 0], [400, 600, 0]]).T.reshape(3, 4, 1)

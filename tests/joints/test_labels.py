@@ -3,10 +3,9 @@
 import keyword
 
 import matplotlib.figure
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from myoquat.core.labels import figure_label, identifiers, markup, printable, unique, widget_label
+from myoquat.core import figure_label, identifiers, markup, printable, unique, widget_label
 
 ANY = st.text(st.characters(exclude_categories=()))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.core.content import content_digest
+from myoquat.core import content_digest
 from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import Distance, PointLoop
 from myoquat.dynamics.constraints.equations import Constraints

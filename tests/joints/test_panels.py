@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.core.figures import MAX_CURVES, Panel, by_unit, draw_panels
+from myoquat.core import MAX_CURVES, Panel, by_unit, draw_panels
 
 TIME = np.linspace(0.0, 1.0, 5)
 

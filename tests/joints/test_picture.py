@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from myoquat.core.figures import Picture, curve_styles
+from myoquat.core import Picture, curve_styles
 
 
 def test_a_notebook_gets_the_picture():

@@ -8,8 +8,7 @@ from functools import partial
 import casadi
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.transform import Rotation
 
 from myoquat import joints

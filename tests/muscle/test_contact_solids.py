@@ -8,13 +8,7 @@ import pytest
 import myoquat as mq
 from myoquat.joints import ModelError, random_quaternions, rotation_matrix
 from myoquat.muscle.contact import touch
-from myoquat.muscle.forces import (
-    ContactCapsule,
-    ContactEllipsoid,
-    ContactHalfSpace,
-    ContactSphere,
-    LinearContact,
-)
+from myoquat.muscle.forces import ContactCapsule, ContactEllipsoid, ContactHalfSpace, ContactSphere, LinearContact
 
 SYSTEM = mq.ArticulatedSystem(
     tuple(mq.Body(name, "ground", mq.joints.FloatingJoint(), mass=1.0) for name in ("a", "b"))

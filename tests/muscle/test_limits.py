@@ -5,12 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.joints import (
-    ArticulatedSystem,
-    Body,
-    CustomJoint,
-    ModelError,
-)
+from myoquat.joints import ArticulatedSystem, Body, CustomJoint, ModelError
 from myoquat.joints.types.base import Axis
 from myoquat.muscle import CoordinateLimit, Model
 

@@ -14,13 +14,7 @@ from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.types import PrismaticJoint
-from myoquat.muscle import (
-    Model,
-    PoseFunction,
-    PoseVariables,
-    PrescribedInput,
-    fitted_path,
-)
+from myoquat.muscle import Model, PoseFunction, PoseVariables, PrescribedInput, fitted_path
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.parameters import Parameters, parameter_names
 from myoquat.muscle.segments.lengths import lengths

@@ -5,18 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
-from myoquat.muscle import (
-    equilibrium_states,
-    muscle_forces,
-    muscle_state_rates,
-    muscle_state_residuals,
-    path_lengths,
-)
+from myoquat.muscle import equilibrium_states, muscle_forces, muscle_state_rates, muscle_state_residuals, path_lengths
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, RigidTendonMuscle, Thelen2003
 
 LAW_TYPES = (Thelen2003, DeGrooteFregly2016, Millard2012)

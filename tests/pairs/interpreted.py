@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core.content import BoundedTable
+from myoquat.core import BoundedTable
 from myoquat.joints import evaluation
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.symbolic.operations import OPERATIONS

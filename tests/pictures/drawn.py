@@ -29,7 +29,7 @@ from myoquat.analysis import (
 from myoquat.analysis.recruitment import JointCone, emg_driven, moment_arm_surface
 from myoquat.analysis.recruitment.figures import plot_surface
 from myoquat.analysis.studies import plot_heat_map, plot_sobol, plot_tornado
-from myoquat.core.figures import Panel, draw_panels
+from myoquat.core import Panel, draw_panels
 from myoquat.data import Emg
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.laws import Thelen2003

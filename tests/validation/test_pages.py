@@ -7,7 +7,7 @@ import pytest
 
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.apps.command import main as run_command
-from myoquat.core.figures import Picture
+from myoquat.core import Picture
 from myoquat.data import Motion, load_model
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
@@ -17,8 +17,7 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
 from tests.bodies import on_hinge
 from tests.validation.glenohumeral import around
-from validation import belli_shoulder as belli
-from validation import quaternion_jacobians as jacobians
+from validation import belli_shoulder as belli, quaternion_jacobians as jacobians
 from validation.__main__ import main
 from validation.figures import activation_figure
 from validation.gait import compare_folder, table_of

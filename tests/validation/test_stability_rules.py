@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from myoquat.analysis.recruitment import (
-    CentralForce,
-    Coupled,
-    EllipticCone,
-    JointCone,
-    SocketMarkers,
-    redundancy,
-)
+from myoquat.analysis.recruitment import CentralForce, Coupled, EllipticCone, JointCone, SocketMarkers, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.studies import MuscleTrial
 from myoquat.data import Motion

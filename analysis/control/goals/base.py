@@ -10,10 +10,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, by_pattern, check_type, indices_of
-from myoquat.core.content import content_key
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, Record, by_pattern, check_type, content_key, frozen, indices_of
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
@@ -50,7 +47,7 @@ def weights_of(title: str, what: str, weights: Mapping[str, float], names: Seque
     return tuple(float(found.get(name, 1.0)) for name in names)
 
 
-@dataclass(frozen=True)
+@frozen
 class Goal(Record, ABC):
     """A term of the objective, times its `weight`. `name` names it in reports; by default that of its class.
 
@@ -78,7 +75,7 @@ class Goal(Record, ABC):
         return content_key(self)
 
 
-@dataclass(frozen=True)
+@frozen
 class IntegralGoal(Goal):
     """A goal that is integrated over time, or, if `mean`, averaged over it: the base of goals with data of one's own.
 
@@ -124,7 +121,7 @@ class EndGoal(Goal):
         """(...) from the first and the last point and the duration [s]: the formula."""
 
 
-@dataclass(frozen=True)
+@frozen
 class OwnGoal(IntegralGoal):
     """The integral of integrand(point), a plain NumPy formula of a `Point` that returns one number.
 
@@ -145,7 +142,7 @@ class OwnGoal(IntegralGoal):
         return as_array(self.formula(point))
 
 
-@dataclass(frozen=True)
+@frozen
 class OwnEndGoal(EndGoal):
     """formula(first, last, duration), of the first and the last `Point` and the duration [s]: one number.
 
@@ -163,7 +160,7 @@ class OwnEndGoal(EndGoal):
         return as_array(self.formula(*ends, duration))
 
 
-@dataclass(frozen=True)
+@frozen
 class Duration(EndGoal):
     """The duration [s] of the motion, to be as short as possible.
 
@@ -179,7 +176,7 @@ class Duration(EndGoal):
         return duration
 
 
-@dataclass(frozen=True)
+@frozen
 class WeightedGoal(Goal):
     """A goal of quantities by name, each with one of the `weights`, 1 where a name is missing; those that `of` names
     alone count, or all if it is None. A subclass says in `_what` what the quantities are, and in `_names` what they are
@@ -217,7 +214,7 @@ class WeightedGoal(Goal):
         return np.sum(terms * self._factors(plant), axis=-1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Accelerations(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i udot_i^2 over the velocities u [rad/s, m/s]; `weights` by their names, 1 where a name
     is missing.
@@ -231,7 +228,7 @@ class Accelerations(WeightedGoal, IntegralGoal):
         return self._summed(plant, point.udot**2)
 
 
-@dataclass(frozen=True)
+@frozen
 class Jerk(WeightedGoal, ChangeGoal):
     """The integral of sum_i w_i (d udot_i/dt)^2 over the velocities, from differences of the accelerations at
     neighbouring points of the transcription. `weights` by the names of velocities, 1 where a name is missing.
@@ -245,7 +242,7 @@ class Jerk(WeightedGoal, ChangeGoal):
         return self._summed(plant, ((after.udot - before.udot) / step[..., None]) ** 2)
 
 
-@dataclass(frozen=True)
+@frozen
 class ControlRates(WeightedGoal, ChangeGoal):
     """The integral of sum_i w_i (dc_i/dt)^2 over the controls, from differences at neighbouring points of the
     transcription. `weights` by the names of controls, 1 where a name is missing.

@@ -13,9 +13,7 @@ from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point, interpolated_rows
 from myoquat.analysis.fits import JointForceFits
 from myoquat.analysis.recruitment import JointCone
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types, frozen, indices_of
 from myoquat.data.motions import Forces
 from myoquat.dynamics.constraints.evaluate import constraint_wrenches, holds_velocities
 from myoquat.dynamics.inverse import joint_wrenches
@@ -37,7 +35,7 @@ def _moving(plant: Plant, title: str) -> ModelPlant:
     return plant
 
 
-@dataclass(frozen=True)
+@frozen
 class JointMoments(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i m_i^2 over the generalized forces m [N m, N] on the velocities.
 
@@ -56,7 +54,7 @@ class JointMoments(WeightedGoal, IntegralGoal):
         return self._summed(plant, _moving(plant, self.title).moments(point) ** 2)
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackMoments(FollowsTable):
     """The integral of sum_i w_i (m_i - m_ref_i)^2 over generalized forces m [N m, N] on velocities by name.
 
@@ -82,7 +80,7 @@ class TrackMoments(FollowsTable):
         return self._summed(plant, (_moving(plant, self.title).moments(point)[..., rows] - data) ** 2)
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackContactForces(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions.
 
@@ -220,7 +218,7 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
     return plant
 
 
-@dataclass(frozen=True)
+@frozen
 class JointLoad(IntegralGoal):
     """The integral of |f|^2 / scale^2, f [N] being the force in a joint under all that acts on the model.
 
@@ -256,7 +254,7 @@ class JointLoad(IntegralGoal):
         return np.sum(f * f, axis=-1)
 
 
-@dataclass(frozen=True)
+@frozen
 class InsideCone(PathCondition):
     """The force in a joint stays inside a `JointCone`, at every point of the motion where controls are defined.
 

@@ -9,9 +9,7 @@ from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal
 from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
-from myoquat.core.content import content_key
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, content_key, frozen
 from myoquat.joints.vectors import vector
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import HillLaw
@@ -21,7 +19,7 @@ from myoquat.muscle.states import forces_of_laws, state_slices
 __all__ = ["Effort", "MetabolicEnergy", "TendonForceRates"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Effort(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i c_i^exponent over the controls c_i; of an odd exponent |c_i|^exponent.
 
@@ -53,7 +51,7 @@ class Effort(WeightedGoal, IntegralGoal):
         return self._summed(plant, powers if self.exponent % 2 == 0 else np.abs(powers))
 
 
-@dataclass(frozen=True)
+@frozen
 class TendonForceRates(IntegralGoal):
     """The integral of sum_i (d(F_i / F0_i)/dt)^2 [1/s^2] over the muscles with elastic tendons. A small weight keeps
     fiber lengths smooth where nothing else determines them. Moco calls it the goal of implicit auxiliary derivatives.
@@ -103,7 +101,7 @@ def tension_rates(plant: MuscledPlant, point: Point) -> Array:
     return jacobian_at(along, np.zeros(1), like=length)[..., 0]
 
 
-@dataclass(frozen=True)
+@frozen
 class MetabolicEnergy(IntegralGoal):
     """The integral of the metabolic power [W] of all muscles, or its mean over time if `mean`.
 

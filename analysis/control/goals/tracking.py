@@ -16,9 +16,7 @@ from myoquat.analysis.control.points import (
 )
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.motion.problem import rotation_vector
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.data.motions.series import check_series, check_time
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -56,7 +54,7 @@ def _rows_of(system: ArticulatedSystem, name: str) -> Any:
     return rows
 
 
-@dataclass(frozen=True)
+@frozen
 class _FollowsMotion(WeightedGoal, IntegralGoal):
     """A goal with a motion of the model's system, and weights of its velocities."""
 
@@ -79,7 +77,7 @@ class _FollowsMotion(WeightedGoal, IntegralGoal):
         return tuple(map(float, found if self.of is None else found * counted))
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackPose(_FollowsMotion):
     """The integral of sum_i w_i d_i^2, d the displacement from a recorded motion's pose.
 
@@ -106,7 +104,7 @@ class TrackPose(_FollowsMotion):
         return self._summed(plant, displacement(point.system, data, point.q) ** 2)
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackSpeeds(_FollowsMotion):
     """The integral of sum_i w_i (u_i - u_ref_i)^2 over the velocities. u_ref is the motion's u. A motion without u has
     the derivative of the spline of its poses. `weights` and `of` as for `TrackPose`.
@@ -125,7 +123,7 @@ class TrackSpeeds(_FollowsMotion):
         return self._summed(plant, (point.u - data) ** 2)
 
 
-@dataclass(frozen=True)
+@frozen
 class FollowsTable(WeightedGoal, IntegralGoal):
     """A goal with values (t, n) of the `names` at `time` (t,) [s], splines of the fifth degree between the
     rows. Weights are 1 where a name is missing."""
@@ -149,7 +147,7 @@ class FollowsTable(WeightedGoal, IntegralGoal):
         return interpolated_rows(check_time(self.time), np.asarray(self.values, dtype=float), time)
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackCoordinates(FollowsTable):
     """The integral of sum_i w_i (x_i - x_ref_i)^2 over quantities by name. They are coordinates, angles that a
     quaternion has replaced, velocities, states or controls, such as excitations beside recorded EMG.
@@ -190,7 +188,7 @@ def _shown(goal: WeightedGoal, recorded: Markers | Orientations, time: Array) ->
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackMarkers(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
 
@@ -239,7 +237,7 @@ class TrackMarkers(WeightedGoal, IntegralGoal):
         return total
 
 
-@dataclass(frozen=True)
+@frozen
 class TrackOrientations(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i angle_i^2 [rad^2] over recorded inertial sensors.
 

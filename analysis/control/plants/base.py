@@ -39,9 +39,7 @@ from myoquat.analysis.control.points import (
     displacement,
     displacement_rate,
 )
-from myoquat.core.arguments import check_unmasked
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_unmasked, frozen
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.dynamics.factor import solve_small
 from myoquat.joints.constraints.coordinates import Locked
@@ -87,7 +85,7 @@ def interval(name: str, value: Any) -> Bound:
     return Bound(low, high)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class UnknownParameters:
     """Unknown parameters (np,) of a problem.
 

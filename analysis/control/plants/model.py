@@ -10,10 +10,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants.base import PathEquations, Plant, UnknownParameters, independent_rows
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, check_types, indices_of
-from myoquat.core.content import content_key
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, Record, check_types, content_key, frozen, indices_of
 from myoquat.data.motions.series import check_names
 from myoquat.dynamics import inverse
 from myoquat.dynamics.articulated import forward
@@ -35,7 +32,7 @@ from myoquat.muscle.states import activation_rates, residuals
 __all__ = ["Acting", "Equations", "ModelPlant", "MuscledPlant", "OwnPlant"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Acting:
     """`torques`: velocity -> scale [N m, N]; `frames` of external loads; parameters of the model that are `unknown`."""
 
@@ -274,7 +271,7 @@ class ModelPlant(MuscledPlant):
 Rate = Callable[[Point], Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Equations(Record):
     """One's own differential equations, xdot = rate(point), in plain NumPy, in place of a model.
 

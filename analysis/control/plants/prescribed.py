@@ -24,7 +24,7 @@ from myoquat.analysis.recruitment import consistent_motion
 from myoquat.analysis.recruitment.free import check_recorded, free_velocities
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_locked
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics.inverse import inverse
 from myoquat.joints.errors import ModelError

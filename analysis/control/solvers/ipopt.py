@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
 from numbers import Integral, Real
@@ -19,17 +19,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.program import Pattern, Program
-from myoquat.core.arguments import CALLABLE, check_types
-from myoquat.core.lazy_imports import casadi
-from myoquat.core.progress import handled_interrupts
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import CALLABLE, Array, casadi, check_types, frozen, handled_interrupts
 from myoquat.data.motions import Motion
 
 __all__ = ["Ipopt", "IterateHistory", "Iterates", "Progress", "SolutionStatus", "run_ipopt", "status_of"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Progress:
     """One iterate of `Problem.solve`, as `watch` sees it: objective, greatest violation of a constraint, time since the
     start and what is left at most [s]. `motion()` is the motion of the iterate, for an animation.
@@ -256,7 +252,7 @@ HESSIANS = ("exact", "limited-memory")
 Watch = Callable[[Progress], Any]  # True asks to stop
 
 
-@dataclass(frozen=True)
+@frozen
 class Ipopt:
     """Options of the solver.
 
@@ -317,7 +313,7 @@ MIN_WIDE_BLOCK = 200  # variables that meet in an interval
 WIDE = {"ipopt.mumps_pivot_order": 5, "ipopt.mumps_permuting_scaling": 0}  # METIS; docs/measurements/benchmarks.md
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Iterates:
     """How a solution ended: x, multipliers of constraints and bounds, and IPOPT's own status. It also has, by
     iteration, the objective and the greatest infeasibilities of primal and dual equations."""

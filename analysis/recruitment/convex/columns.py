@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Program
 
@@ -36,7 +35,7 @@ PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables wi
 TILE_ROWS = 4  # rows of a matrix that are summed together
 
 
-@dataclass(frozen=True)
+@frozen
 class Shape:
     """e equations, c cones of d rows, n variables, all of one power, or None where they differ."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["Scaling", "divided", "identity", "inside", "longest_step", "product", "scaling"]

@@ -12,9 +12,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.analysis.recruitment.convex.program import Programs, Status, prices
-from myoquat.core.lazy_imports import clarabel, scipy
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, clarabel, frozen, scipy
 
 __all__ = ["CoupledSolution", "CouplingRows", "solve_coupled"]
 
@@ -27,7 +25,7 @@ STATUSES = {"Solved": Status.SOLVED, "AlmostSolved": Status.SOLVED, "PrimalInfea
             "AlmostPrimalInfeasible": Status.INFEASIBLE}  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CouplingRows:
     """l rows d = before x[step, variable] + after x[step + 1, variable] - least.
 
@@ -82,7 +80,7 @@ class CouplingRows:
         return scipy.sparse.csr_array((np.concatenate([self.before, self.after]), at), shape=(len(l), k * n))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CoupledSolution:
     """The solution of k programs with coupling rows.
 
@@ -135,7 +133,7 @@ def solve_coupled(programs: Programs, coupling: CouplingRows, lost: Array | None
 # ---- parts -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _End:
     """x (k, n), multipliers (k, e + c d) of equations and cones and (l,) of coupling rows."""
 

@@ -20,8 +20,7 @@ from myoquat.analysis.recruitment.convex import cones
 from myoquat.analysis.recruitment.convex.columns import Columns, Shape, VariableTables, matrix_rows
 from myoquat.analysis.recruitment.convex.program import Programs, Status
 from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Program
@@ -351,7 +350,7 @@ def _after(multipliers: Array, dmultipliers: Array, s: Array, ds: Array, share: 
 FAST_TARGET, CAREFUL_TARGET = 0.1, 1.0  # least target product, over the residual of the gradients
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Ends:
     """x (k, n), multipliers (k, rows) of equations and cones and their price (k, n), the bound that they prove, status
     and steps (k,). A variable with equal bounds is fixed: its x is 0 and adds nothing."""

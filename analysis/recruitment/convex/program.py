@@ -7,9 +7,7 @@ from typing import Self
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen, real_array
 
 __all__ = ["Programs", "Split", "Status", "are_met", "in_one_pass", "powers_of_two", "prices"]
 
@@ -55,7 +53,7 @@ def powers_of_two(sizes: Array) -> Array:
     return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Programs:
     """k programs: minimise sum_i w_i |x_i|^p_i subject to A x = b, bounds of x, and second-order cones.
 

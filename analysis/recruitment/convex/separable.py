@@ -19,8 +19,7 @@ from myoquat.analysis.recruitment.convex import terms
 from myoquat.analysis.recruitment.convex.program import Programs, Status
 from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, SMALL_OBJECTIVE
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 
 __all__ = ["Hulls", "solve_separable"]
@@ -149,7 +148,7 @@ def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backe
     return Solutions(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-@dataclass(frozen=True)
+@frozen
 class _Pieces:
     """Programs on the pieces between knots x (k, m, p) with values f. Falling pieces are counted from their right ends,
     so that no weight is negative."""

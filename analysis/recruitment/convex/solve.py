@@ -14,8 +14,7 @@ from myoquat.analysis.recruitment.convex.interior_point import (
     solved_side_by_side,
 )
 from myoquat.analysis.recruitment.convex.program import Programs, Split, Status, in_one_pass, powers_of_two
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 
 __all__ = ["Solutions", "solve_minimax", "solve_programs"]
 
@@ -23,7 +22,7 @@ BLOCK_SIZE = 1024  # programs that are solved side by side
 EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Solutions:
     """Solutions of k programs.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 
 __all__ = ["cheapest", "cost", "curvature", "least", "most", "power_of", "reach", "slope"]
 

@@ -16,12 +16,7 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Solved, check_types, frozen, indices_of, pandas as pd, real_array, scipy
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import path_jacobian, path_lengths
@@ -36,7 +31,7 @@ DIFFERENCE_STEP = 1e-6  # of the logarithm of a factor
 BOUND_TOLERANCE = 1e-3  # of the range of logarithms: factors that close to a bound are at it
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CalibrationTrial:
     """A motion (q, u, udot) with the activations (t, m) of all muscles, in the model's order, and its external loads.
 
@@ -54,7 +49,7 @@ class CalibrationTrial:
     loads: Forces | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Calibration(Solved):
     """Result of `calibrate_muscles`.
 

@@ -17,11 +17,7 @@ from myoquat.analysis.motion.prescribed import prescribed_activations
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
-from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.curves import Curve
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.data.motions.series import check_time
@@ -133,7 +129,7 @@ def activations_at(model: Model, time: ArrayLike, activations: Emg) -> Array:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MuscleTorques(MotionResult):
     """Torques of muscles with given activations along a motion.
 

@@ -23,12 +23,18 @@ import numpy as np
 from myoquat import kernels
 from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.analysis.recruitment.emg.calibration import FACTORS, muscles_along
-from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass, unchecked
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Solved,
+    check_types,
+    frozen,
+    indices_of,
+    pandas as pd,
+    real_array,
+    scipy,
+    unchecked,
+)
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import kernel_for
@@ -53,7 +59,7 @@ PASSIVE = ("offset", "stiffness", "damping")
 STRONGEST_SHAPE = 5.0  # of -A, as in the source
 
 
-@dataclass(frozen=True)
+@frozen
 class MomentPriors:
     """Normal distributions of what an EMG-driven model is calibrated in, each independent.
 
@@ -260,7 +266,7 @@ PER_ERROR = 3.0  # instants per `error_time` that are compared
 FIRST_ERROR = 0.3  # of the root mean square of measured moments
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MomentTrial:
     """A motion (q, u) with the EMG and the moments that were measured along it.
 
@@ -317,7 +323,7 @@ class MomentObjective:
         return found.x, found.jac.T @ found.jac, bool(found.success)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MomentCalibration(Solved):
     """Result of `calibrate_moments`.
 
@@ -596,7 +602,7 @@ def _result(
 MAX_NUMBERS = 2**22  # tensions that are held at once
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MomentPosterior:
     """Draws (k, n) of a calibration's standardized parameters.
 

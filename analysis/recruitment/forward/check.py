@@ -23,11 +23,7 @@ from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import Redundancy
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
-from myoquat.core.arguments import check_types, real_array
-from myoquat.core.curves import Curve
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, pandas as pd, real_array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.dynamics import Run, SimulationWarning, Simulator, bias_force, inverse_dynamics, mass_matrix
@@ -202,7 +198,7 @@ def carried_loads(model: Model, motion: Motion, loads: Forces, wrenches: Array) 
     return Forces(motion.time, frames, frames, force, np.zeros(force.shape), torque, frames, frames)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Tracking(MotionResult):
     """The motion of a simulation (q, u) at the frames that it reached, beside the reference motion to follow.
 

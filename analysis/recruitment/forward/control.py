@@ -33,8 +33,7 @@ from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.redundancy.redundancy import rigid_redundancy
 from myoquat.analysis.recruitment.redundancy.solving import check_searched
-from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_types
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.evaluation import traced_once
 from myoquat.muscle.model import Model

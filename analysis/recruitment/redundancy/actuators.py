@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
-from myoquat.core.arguments import indices_of
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, indices_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import ScalarActuator
@@ -29,7 +27,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Reserve:
     """An actuator of strength R on a velocity: it gives R c and adds weight * |c|^p to the effort.
 
@@ -64,7 +62,7 @@ class Reserve:
         return self.velocity
 
 
-@dataclass(frozen=True)
+@frozen
 class ReserveActuator:
     """An actuator of a model, such as a force at a point of the pelvis, as a reserve.
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.motion.smoothing import differentiate
-from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array
+from myoquat.core import Array, check_types
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities

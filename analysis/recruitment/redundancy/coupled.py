@@ -22,7 +22,7 @@ V. Sahinidis, A branch-and-reduce approach to global optimization, J. Global Opt
 """
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -31,8 +31,7 @@ from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, 
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants
 from myoquat.analysis.recruitment.redundancy.solving import Reach, Recruitment, SearchedRecruitment, are_bent
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -50,7 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class FrameCoupling:
     """How the activations of a frame depend on those of its neighbours: `Sequential` or `Coupled`.
 
@@ -60,7 +59,7 @@ class FrameCoupling:
     """
 
 
-@dataclass(frozen=True)
+@frozen
 class Sequential(FrameCoupling):
     """The frames of a motion one after the other, for `redundancy`. From one frame to the next, the activation of a
     muscle with `activation_dynamics` changes no more than with an excitation between 0 and 1.
@@ -82,7 +81,7 @@ class Sequential(FrameCoupling):
     """
 
 
-@dataclass(frozen=True)
+@frozen
 class Coupled(FrameCoupling):
     """The frames of a motion as one problem, for `redundancy`. The sum of their efforts is the least that activation
     dynamics allow: an activation rises before it is needed and falls in time.
@@ -104,7 +103,7 @@ class Coupled(FrameCoupling):
             raise ValueError(f"rates must be finite and not negative, not {self.rates}")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class WholeTrial:
     """The solution of the frames of a motion as one problem (`Coupled`).
 

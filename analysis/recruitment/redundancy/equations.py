@@ -20,9 +20,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import (
     reserves_of,
 )
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
-from myoquat.core.arguments import indices_of, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, frozen, indices_of, real_array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
@@ -40,8 +38,12 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.path import MusclePath
-from myoquat.muscle.segments.lengths import carried_bodies, lengths, velocity_jacobian
-from myoquat.muscle.segments.lengths import carried_wrenches as muscle_wrenches
+from myoquat.muscle.segments.lengths import (
+    carried_bodies,
+    carried_wrenches as muscle_wrenches,
+    lengths,
+    velocity_jacobian,
+)
 from myoquat.muscle.segments.tables import tables_pay
 
 __all__ = [
@@ -233,7 +235,7 @@ def reserve_lines(
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class Effort:
     """sum_i w_i |a_i - t_i|^p + sum_j w_j |c_j|^p over activations a of muscles and controls c of reserves.
 

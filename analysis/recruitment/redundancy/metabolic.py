@@ -10,9 +10,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separable
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.core.arguments import real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen, real_array
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, compile
 from myoquat.muscle.laws.shared_structure import of_laws
@@ -25,7 +23,7 @@ MAX_HALVINGS = 40  # of the interval around a corner
 CORNERS = 2  # of each sort, at the least activation where there are fewer: no frame's points depend on other frames
 
 
-@dataclass(frozen=True)
+@frozen
 class MetabolicEffort(Effort):
     """sum_i w_i P_i(a_i) + sum_j w_j |c_j|^p [W], where P_i is the metabolic power of a muscle.
 

@@ -14,17 +14,10 @@ from itertools import product
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import (
-    Programs,
-    Solutions,
-    Status,
-    are_met,
-    solve_separable,
-    terms,
-)
+from myoquat.analysis.recruitment.convex import Programs, Solutions, Status, are_met, solve_separable, terms
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, EffortCurves, strengths
 from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE, TORQUE_RESIDUAL
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.vectors import vecmat
 
 __all__ = ["PosedFrames"]

@@ -39,12 +39,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
-from myoquat.core.arguments import check_types
-from myoquat.core.curves import Curve
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array
+from myoquat.core import Array, Curve, Solved, check_types, frozen, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.joints.evaluation import traced_once
@@ -58,7 +53,7 @@ MUSCLE_SHARE = 1e-9  # of a missing moment; moments of muscles that are smaller 
 CONE_TOLERANCE_RAD = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Redundancy(MotionResult, Solved):
     """Activations over a motion, and what belongs to them, frame by frame.
 

@@ -24,6 +24,7 @@ within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex qua
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,7 @@ from myoquat.analysis.recruitment.convex.columns import Shape, VariableTables, l
 from myoquat.analysis.recruitment.convex.interior_point import ACCEPTABLE_FACTOR, UNKNOWN_DISTANCE
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters
 from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE, TORQUE_RESIDUAL
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program

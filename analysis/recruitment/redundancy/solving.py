@@ -16,7 +16,7 @@ has one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,9 +26,7 @@ from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.sequential_program import SequentialProgramming
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
-from myoquat.core.arguments import check_items, real_array
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core import Array, ArrayLike, check_items, frozen, real_array
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 
@@ -425,7 +423,7 @@ class _Search:
         return before + np.concatenate([tried.bound, self.bound[rows][:, None]], axis=-1)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Tried:
     """Parameters (n, p) in ascending order, with what is minimal there, and bounds of the efforts."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.redundancy.coupled import Recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of
 from myoquat.muscle.laws.shared_structure import stacked_laws

@@ -1,13 +1,12 @@
 """Actuators: the laws of the tendons that they pull on, and those of joints and sites."""
 
 import math
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.source import Source, rows
 from myoquat.data.xml import three
@@ -138,7 +137,7 @@ def _range(m: Any, i: int, key: str) -> tuple[float, float] | None:
     return (low, high) if getattr(m, f"actuator_{key}limited")[i] else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Drive:
     """What pulls on a tendon: a law of the activation, and that at the start, None where no keyframe says it."""
 

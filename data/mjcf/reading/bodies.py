@@ -1,13 +1,12 @@
 """The tree of a compiled model: its bodies and joints as ours, with the geoms and sites on them."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Source, rows
 from myoquat.joints import (
@@ -51,7 +50,7 @@ UNNAMED = {"hinge": "angle", "slide": "position"}  # names of the coordinates of
 LETTERS = {X: "X", Y: "Y", Z: "Z"}
 
 
-@dataclass(frozen=True)
+@frozen
 class FileJoint:
     """A joint of a body: number `index` of all. `given`: its name in the file, empty without one.
 
@@ -85,7 +84,7 @@ class FileJoint:
         return Coordinate(self.name, self.range, clamped=self.limited) if self.type in ("slide", "hinge") else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Link:
     """A joint of ours for some joints of a body, at a point (3,) [m] of that body."""
 
@@ -252,7 +251,7 @@ DEFAULT_COLOR = (0.5, 0.5, 0.5, 1.0)
 INERTIA_ROUND_OFF = 1e-12  # relative, by which an inertia that was diagonalised may miss that of the file
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """A frame in the frame of its body or of the body above: origin p (3,) [m] and unit quaternion Q (4,)."""
 
@@ -278,7 +277,7 @@ class Place:
 HERE = Place(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-@dataclass(frozen=True)
+@frozen
 class Geom:
     """A geom of a body: its number, its type, its sizes as MJCF counts them and its pose. `weighs`: it has a mass.
 

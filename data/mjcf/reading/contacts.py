@@ -6,20 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.mjcf.reading.bodies import Geom, Skeleton
 from myoquat.data.mjcf.reading.softness import Softness, mixed_softness
 from myoquat.data.mjcf.source import Source
 from myoquat.data.xml import three
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.multibody.system import Poses
-from myoquat.muscle.contact import (
-    ContactCapsule,
-    ContactEllipsoid,
-    ContactHalfSpace,
-    ContactSphere,
-    ContactSurface,
-)
+from myoquat.muscle.contact import ContactCapsule, ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.forces import LinearContact
 from myoquat.muscle.loads import world_point
 
@@ -31,7 +25,7 @@ SAMPLED_POSES, COINCIDENT_M = 4, 1e-9  # centres nearer than this at all random 
 UNBRAKED = {4: "spinning about the normal", 6: "spinning and rolling"}
 
 
-@dataclass(frozen=True)
+@frozen
 class GeomPair:
     """Two geoms that touch.
 

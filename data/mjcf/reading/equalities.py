@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.tendons import length_at, tendon_name
 from myoquat.data.mjcf.source import Source, rows
@@ -26,7 +25,7 @@ TYPES = ("connect", "weld", "joint", "tendon")
 SITE = 6  # the code of a site among the types of parts
 
 
-@dataclass(frozen=True)
+@frozen
 class Equality:
     """An equality constraint: its type, its name or one that is made up, the numbers of the two parts that it holds,
     the second -1 without one, and its parameters. `sites`: the parts are sites."""

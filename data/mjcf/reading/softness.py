@@ -10,7 +10,7 @@ dmax of `solimp`. The solver, and impedances that vary with depth, are not.
 import math
 from collections.abc import Sequence
 
-from myoquat.core.records import dataclass
+from myoquat.core import frozen
 from myoquat.data.mjcf.source import Source, rows
 
 __all__ = ["SOLIMP", "Softness", "mixed_softness"]
@@ -20,7 +20,7 @@ MIN_IMPEDANCE, MAX_IMPEDANCE = 0.0001, 0.9999  # MuJoCo keeps impedances within
 MIN_WIDTH = 1e-6  # [m or rad] over which a force sets in
 
 
-@dataclass(frozen=True)
+@frozen
 class Softness:
     """solref: (time constant [s], damping ratio), or (-stiffness [1/s^2], -damping [1/s]); the greatest impedance; the
     width [m or rad] over which the impedance rises."""

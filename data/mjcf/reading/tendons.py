@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.data.mjcf.reading.actuators import Drive, Drives
 from myoquat.data.mjcf.reading.bodies import GROUND, Geom, Skeleton
 from myoquat.data.mjcf.reading.softness import Softness
@@ -34,15 +33,7 @@ from myoquat.muscle import (
     function_path,
 )
 from myoquat.muscle.forces import RotationLimit
-from myoquat.muscle.laws import (
-    AffinePath,
-    ForceLaw,
-    MujocoMuscle,
-    PathFriction,
-    PathLimit,
-    PathSpring,
-    SlackSpring,
-)
+from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathFriction, PathLimit, PathSpring, SlackSpring
 
 __all__ = [
     "SLIP_SPEED",
@@ -196,7 +187,7 @@ IDLE = SlackSpring(0.0, 0.0, 0.0)  # the law of a tendon that has a length and n
 ALIGNED_SINE = 1e-9  # sine of the angle by which a site may miss an axis of its surface
 
 
-@dataclass(frozen=True)
+@frozen
 class Used:
     """The numbers of the sites and geoms that tendons run over."""
 

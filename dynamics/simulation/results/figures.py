@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from myoquat.core.figures import Panel, draw_panels
+from myoquat.core import Panel, draw_panels
 from myoquat.data.motions.figures import motion_panels
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics.simulation.results.trajectory import Trajectory

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.core.curves import Curve, Curves
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.records import dataclass
-from myoquat.core.solved import Solved
-from myoquat.core.typing import Array
+from myoquat.core import Array, Curve, Curves, Solved, frozen, pandas as pd
 from myoquat.data.files import check_ending, check_output
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
@@ -49,7 +45,7 @@ ANIMATION = "myoquat.data.motions.figures"
 OVER_TIME = ("q", "u", "activation", "torque", "muscle_states", "excitation", "controls", "actuation")
 
 
-@dataclass(frozen=True)
+@frozen
 class Trajectory(Curves, Solved):
     """A motion of a model, for a batch (...) of simulations.
 

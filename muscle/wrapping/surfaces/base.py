@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, Record, frozen
 from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -26,7 +25,7 @@ MAX_DISTANCE_M = 1e9  # stands for no jump, and for the residual of a solution t
 Line = tuple[Any, Any]  # two points
 
 
-@dataclass(frozen=True)
+@frozen
 class Contact:
     """How a path meets a surface, in the surface's frame or, from `Wrap.in_body`, in its body's.
 
@@ -60,7 +59,7 @@ class Contact:
         return replace(self, on=self.on & ~where, inside=self.inside | (self.on & where))
 
 
-@dataclass(frozen=True)
+@frozen
 class Near:
     """Where a solver begins, in the surface's frame.
 
@@ -83,7 +82,7 @@ class Near:
         return cls(point, point, zero, ~always(zero), rough)
 
 
-@dataclass(frozen=True)
+@frozen
 class Geodesic:
     """The end of a geodesic.
 
@@ -101,7 +100,7 @@ class Geodesic:
     dr: Array
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Wrap(Record, ABC):
     """A surface fixed to a body. A shortest path between two points goes around it.
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.kernels import choose
 
 __all__ = [
@@ -31,7 +30,7 @@ Direction = tuple[Array | float, Array | float]
 Both = tuple[Array, Array]  # a number for each end
 
 
-@dataclass(frozen=True)
+@frozen
 class Winding:
     """The string from a over the circle to b; where `on` is false it does not touch and the rest only stays finite.
 

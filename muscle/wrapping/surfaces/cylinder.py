@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import (
@@ -24,7 +23,7 @@ from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
 __all__ = ["WrapCylinder", "across"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WrapCylinder(Wrap):
     """A cylinder of `radius` [m] around the z axis of its frame, from -length / 2 to length / 2 [m].
 

@@ -18,8 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import cross, joined
 from myoquat.kernels import call_where, choose, fixed_point
 from myoquat.kernels.symbolic.arrays import as_array
@@ -67,7 +66,7 @@ class _Path(NamedTuple):
 _Ends = tuple[Array, Array, Array]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WrapEllipsoid(Wrap):
     """An ellipsoid whose half axes `radii` [m] lie along the axes of its frame.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import while_loop
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import cross
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, gauss_nodes, plane_of, size, unit
 
@@ -39,7 +38,7 @@ class PlanarPath(NamedTuple):
     length: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Chord:
     """The line between the scaled ends.
 

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import (
@@ -23,7 +22,7 @@ from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, pro
 __all__ = ["WrapSphere"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WrapSphere(Wrap):
     """A sphere of `radius` [m] around the origin of its frame.
 

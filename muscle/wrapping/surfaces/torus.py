@@ -4,8 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
@@ -20,7 +19,7 @@ MIN_HEIGHT_RATIO = 1e-7  # of an end over the tube, to its radius: lower ones ar
 MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube radius and distance from the axis
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WrapTorus(Wrap):
     """A torus around the z axis of its frame: a tube of `tube_radius` [m] along a ring of `ring_radius` [m].
 

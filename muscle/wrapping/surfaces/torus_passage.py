@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.surfaces.base import Line, Near

@@ -4,7 +4,7 @@ from functools import cache, reduce
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core import Array
 from myoquat.joints.vectors import cross, dot
 
 __all__ = [

@@ -7,13 +7,7 @@ from scipy.spatial.transform import Rotation
 from myoquat.analysis.motion import joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.joint_angles import ISB
 from myoquat.data import Motion
-from myoquat.joints import (
-    ArticulatedSystem,
-    quaternion_exp,
-    quaternion_multiply,
-    random_quaternions,
-    rotation_matrix,
-)
+from myoquat.joints import ArticulatedSystem, quaternion_exp, quaternion_multiply, random_quaternions, rotation_matrix
 from myoquat.joints.sequences import SEQUENCES
 from tests.bodies import on_ball
 

@@ -5,14 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import (
-    MetabolicEffort,
-    Reserve,
-    Sequential,
-    forward_check,
-    redundancy,
-    track,
-)
+from myoquat.analysis.recruitment import MetabolicEffort, Reserve, Sequential, forward_check, redundancy, track
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.redundancy import tendons
 from myoquat.analysis.recruitment.redundancy.solving import reachable

@@ -7,11 +7,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from benchmarks.posteriors import PRIORS, TIME, coverage, leg, simulated, unmeasured_trial
-from myoquat.analysis.recruitment import (
-    MomentPriors,
-    calibrate_moments,
-    moment_posterior,
-)
+from myoquat.analysis.recruitment import MomentPriors, calibrate_moments, moment_posterior
 from myoquat.analysis.recruitment.emg.moment_calibration import MomentModel, MomentObjective, trial_arrays
 from myoquat.data import Motion
 from myoquat.muscle import ExponentialMuscle

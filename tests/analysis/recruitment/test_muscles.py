@@ -9,12 +9,7 @@ import pytest
 
 from myoquat.analysis.recruitment import moment_arm_surface, moment_arms, power_check
 from myoquat.data import load_model
-from myoquat.joints import (
-    ArticulatedSystem,
-    euler_from_quaternion,
-    quaternion_from_euler,
-    rotation_matrix,
-)
+from myoquat.joints import ArticulatedSystem, euler_from_quaternion, quaternion_from_euler, rotation_matrix
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import FloatingJoint, SphericalJoint

@@ -17,7 +17,7 @@ from myoquat.analysis.recruitment.redundancy import (
     redundancy,
 )
 from myoquat.analysis.recruitment.redundancy.solving import reachable
-from myoquat.core.solved import NotSolvedError
+from myoquat.core import NotSolvedError
 from myoquat.data import Motion
 from myoquat.dynamics import forward_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of

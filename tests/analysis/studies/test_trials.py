@@ -14,8 +14,7 @@ from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
-from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED
-from myoquat.analysis.studies.summaries import FrameSummary, register
+from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED, FrameSummary, register
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.muscle import ActivationDynamics, muscle_wrenches

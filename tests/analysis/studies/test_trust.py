@@ -11,8 +11,7 @@ import pytest
 import xarray as xr
 
 import myoquat
-from myoquat.analysis.studies import StoreError, open_results, store, verify_results
-from myoquat.analysis.studies import identity as machine_module
+from myoquat.analysis.studies import StoreError, identity as machine_module, open_results, store, verify_results
 from myoquat.analysis.studies.identity import DRAWN, SOURCE_FOLDERS, fingerprint
 from myoquat.analysis.studies.results import verify
 from myoquat.analysis.studies.study import RunOptions, compute

@@ -11,15 +11,7 @@ from myoquat.data import UnsupportedWarning, load_model, load_paths
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import (
-    ExponentialMuscle,
-    LengthPoint,
-    Model,
-    Muscle,
-    function_path,
-    path_jacobian,
-    path_lengths,
-)
+from myoquat.muscle import ExponentialMuscle, LengthPoint, Model, Muscle, function_path, path_jacobian, path_lengths
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*without a law, written as PathActuator")
 

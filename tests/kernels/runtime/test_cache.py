@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core.content import digest
+from myoquat.core import digest
 from myoquat.kernels.runtime import build, compiled, settings
 from myoquat.kernels.runtime.cache import Cache
 

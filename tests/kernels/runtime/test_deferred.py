@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core import content, progress
-from myoquat.core.content import FOREIGN, content_digest, lasting_content, package_digest
+from myoquat.core import FOREIGN, content, content_digest, lasting_content, package_digest, progress
 
 Q = np.random.default_rng(0).normal(size=(7, 4))
 

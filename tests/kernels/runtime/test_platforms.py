@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.core import lazy_imports
-from myoquat.core.lazy_imports import llvm, metadata
+from myoquat.core import lazy_imports, llvm, metadata
 from myoquat.kernels.runtime import settings
 from myoquat.kernels.runtime.build import Recipe, assembly
 from myoquat.kernels.runtime.llvm import compile_object

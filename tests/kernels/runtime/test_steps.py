@@ -5,15 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from myoquat.kernels import (
-    METHODS,
-    ExplicitMethod,
-    LinearInterpolation,
-    Outcome,
-    Tableau,
-    ZeroOrderHold,
-    step_loop,
-)
+from myoquat.kernels import METHODS, ExplicitMethod, LinearInterpolation, Outcome, Tableau, ZeroOrderHold, step_loop
 
 
 def oscillator(t, x, u, w):

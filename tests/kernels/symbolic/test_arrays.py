@@ -6,8 +6,7 @@ import casadi
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from myoquat.kernels.symbolic.arrays import (

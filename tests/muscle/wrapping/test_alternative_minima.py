@@ -5,15 +5,7 @@ import pytest
 from models import past
 from volume import draws
 
-from myoquat.muscle import (
-    PathFlag,
-    WrapCylinder,
-    WrapEllipsoid,
-    WrapSphere,
-    WrapTorus,
-    path_flags,
-    path_lengths,
-)
+from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 
 
 def rod(position, turned, **numbers):

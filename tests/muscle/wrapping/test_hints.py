@@ -8,16 +8,7 @@ from models import CASES, CYLINDER, ELBOW, FAR, INSERTION, ORIGIN, SPHERE, lengt
 
 from myoquat.data import load_model
 from myoquat.joints.errors import ModelError
-from myoquat.muscle import (
-    Model,
-    Muscle,
-    MusclePath,
-    PathFlag,
-    WrapCylinder,
-    WrapSphere,
-    WrapTorus,
-    path_flags,
-)
+from myoquat.muscle import Model, Muscle, MusclePath, PathFlag, WrapCylinder, WrapSphere, WrapTorus, path_flags
 
 RADIUS = 0.1
 HINT = (0.03, 0.1, 0.02)

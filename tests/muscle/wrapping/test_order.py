@@ -8,15 +8,7 @@ import pytest
 from models import past
 from volume import draws
 
-from myoquat.muscle import (
-    PathFlag,
-    WrapCylinder,
-    WrapEllipsoid,
-    WrapSphere,
-    WrapTorus,
-    path_flags,
-    path_lengths,
-)
+from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 from myoquat.muscle.display import polylines
 from myoquat.muscle.wrapping.segment_solver import shared_slots
 

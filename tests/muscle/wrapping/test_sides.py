@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from models import model as shoulder
-from models import past, poses
+from models import model as shoulder, past, poses
 
 from benchmarks.wrapping import certificate
 from myoquat.joints import ArticulatedSystem, rotation_matrix
