@@ -1,14 +1,14 @@
-"""The formulas that the mapping analysis compares, on one pose, for kernels."""
+"""What the mapping analysis compares: a model in two descriptions, its Jacobians at poses, a table of formulas."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from myoquat.core import Array, frozen, indices_of
-from myoquat.joints import ModelError
+from myoquat.joints import ModelError, convert_coordinates
 from myoquat.joints.conversion.balls import ball_joint_obstacle, followed, in_angles
 from myoquat.joints.conversion.convert import with_rotations
 from myoquat.joints.maps import (
@@ -25,21 +25,11 @@ from myoquat.joints.types import Angles, Joint
 from myoquat.joints.types.angles import inverse_rate_matrix
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.muscle import Model
+from myoquat.muscle import Model, path_jacobian
+from myoquat.muscle.argument_validation import eliminated_components
+from myoquat.muscle.evaluate import tensions_at_rest
 
-__all__ = [
-    "EXTENSIONS",
-    "ROWS",
-    "Ball",
-    "Pair",
-    "Quantities",
-    "Reading",
-    "Row",
-    "conditions",
-    "power_errors",
-    "row_errors",
-    "split_errors",
-]
+__all__ = ["EXTENSIONS", "POWER", "ROWS", "SPLIT", "Ball", "BallPoses", "Block", "Pair", "Reading", "Row"]
 
 
 @frozen
@@ -82,10 +72,6 @@ class Reading:
         """(..., 3) J_phi = J B."""
         return vecmat(J, self.rate_matrix(phi))
 
-    def rates(self, omega: Array, phi: Array) -> Array:
-        """(..., 3) phidot = B^-1 omega."""
-        return matvec(self.rate_inverse(phi), omega)
-
 
 def _of_sequence(sequence: str) -> Reading:
     def beside_lock(distance: Array, first: Array | float, last: Array | float) -> Array:
@@ -114,43 +100,6 @@ def _of_angles(angles: Angles) -> Reading:
 
 
 MIN_NAMED_VELOCITIES, MAX_NAMED_REASONS = 2, 5  # of joints that are no ball joints, in the message
-EXTENSIONS = ("polynomial", "normalized", "homogeneous")
-
-
-@frozen
-class Row:
-    """One comparison: what is mapped, what it is compared with, and what bounds its error."""
-
-    key: str
-    title: str
-    target: str  # the quantity that the result is; its largest entry of each muscle is the scale
-    condition: str  # the condition number that the error may grow with: "1", "E", "B", "E+B" or "E*B"
-    studied: bool = False  # a row of the muscle Jacobian study's mapping_analysis
-    holds: bool = True
-    tolerance: float = 1e-13
-
-    @property
-    def unit(self) -> str:
-        """Of the target and the errors."""
-        return "N m" if self.target == "torque" else "m"
-
-
-ROWS = (
-    Row("phi_Q", "J_phi from J_Q", "J_phi", "B", studied=True),
-    Row("J_Q_phi", "J from J_Q against J from J_phi", "J", "B", studied=True),
-    Row("Q_phi", "J_Q back from J_phi", "J_Q", "B", studied=True, holds=False),
-    Row("torque_Q_phi", "torque from that 'wrong' J_Q", "torque", "B", studied=True),
-    Row("phi_star", "J_phi from J*_Q", "J_phi", "E+B", studied=True),
-    Row("J_star_phi", "J from J*_Q against J from J_phi", "J", "E+B", studied=True),
-    Row("star_phi", "J*_Q back from J_phi", "J*_Q", "E*B", studied=True),
-    Row("J_Q", "J from J_Q", "J", "1"),
-    Row("J_star", "J from J*_Q", "J", "E"),
-    Row("J_phi", "J from J_phi", "J", "B"),
-    Row("tangent", "tangent part of J_Q from J", "J_Q", "1"),
-    Row("normalized", "J_Q of l(Q/|Q|) back from J_phi", "J_Q", "B"),
-    Row("J_largest", "J from J*_Q, largest eliminated", "J", "1", tolerance=1e-12),
-    Row("largest_J", "J*_Q from J, largest eliminated", "J*_Q", "1", tolerance=1e-12),
-)
 
 
 @frozen
@@ -212,30 +161,18 @@ class Pair:
         return tuple(found)
 
     @cached_property
-    def others(self) -> tuple[slice, ...]:
-        """Where the velocities of all other joints stand in u; the two models share them."""
-        balls = [ball.u for ball in self.balls]
-        return tuple(s for s in self.quaternion.system.u_slices if s not in balls)
-
-    def extended(self, extension: str) -> Model:
-        """The quaternion model with R(Q) continued off the unit sphere in another way; the same one at every call."""
-        if extension not in self._extended:
-            self._extended[extension] = self._with_extension(extension)
-        return self._extended[extension]
-
-    @cached_property
-    def _extended(self) -> dict[str, Model]:
-        return {}
-
-    def _with_extension(self, extension: str) -> Model:
-        system = with_rotations(self.quaternion.system, "quaternion")
-        bodies = tuple(
-            replace(body, joint=replace(body.joint, extension=extension))  # type: ignore[type-var]
-            if body.joint.facts.quaternion == 0
-            else body
-            for body in system.bodies
-        )
-        return replace(self.quaternion, system=replace(system, bodies=followed(bodies)), file=None)
+    def extended(self) -> dict[str, Model]:
+        """The quaternion model with R(Q) continued off the unit sphere in other ways, by their names."""
+        system, found = with_rotations(self.quaternion.system, "quaternion"), {}
+        for extension in ("normalized", "homogeneous"):
+            bodies = tuple(
+                replace(body, joint=replace(body.joint, extension=extension))  # type: ignore[type-var]
+                if body.joint.facts.quaternion == 0
+                else body
+                for body in system.bodies
+            )
+            found[extension] = replace(self.quaternion, system=replace(system, bodies=followed(bodies)), file=None)
+        return found
 
 
 def _reading(ball: Joint, joint: Any) -> Reading:
@@ -268,95 +205,172 @@ def muscle_number(model: Model, name: str | None) -> int:
     return min(1, len(model.muscles) - 1) if name is None else indices_of("muscle", [name], model.muscle_names)[0]
 
 
-# The quantities of poses by name, floats or symbols. States are q (..., nq), phi (..., nphi) and u (..., nu). The
-# index of the largest component of each of the n quaternions is k (..., n). Tensions are F (..., m). The Jacobians
-# (..., m, n) are J, J_Q, J_star, J_phi, J_largest, J_normalized and J_homogeneous, each differentiated on its own.
-Quantities: TypeAlias = Mapping[str, Array]
+@dataclass
+class Block:
+    """A block of poses of a pair of models, and the quantities there by name.
 
-
-def conditions(pair: Pair, x: Quantities) -> Array:
-    """(..., balls, 2) condition numbers of E (Q0 eliminated) and of B at poses, from q and phi."""
-    both = [
-        np.stack([condition_constrained(x["q"][..., b.q], 0), b.reading.condition(x["phi"][..., b.phi])], axis=-1)
-        for b in pair.balls
-    ]
-    return np.stack(both, axis=-2)
-
-
-def row_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """Every row's error, (..., balls, m, 3 or 4) each, in the order of ROWS, from q, phi, k, F and the Jacobians."""
-    joints = [_ball_errors(ball, x) for ball in pair.balls]
-    return tuple(np.stack([joint[row.key] for joint in joints], axis=-3) for row in ROWS)
-
-
-def _ball_errors(ball: Ball, x: Quantities) -> dict[str, Array]:
-    """The rows of one ball joint, (..., m, 3 or 4) each; states have an axis for the muscles."""
-    reading, Q, phi = ball.reading, x["q"][..., None, ball.q], x["phi"][..., None, ball.phi]
-    k, F = x["k"][..., None, ball.quaternion], x["F"][..., None]
-    J, J_Q, J_norm = x["J"][..., ball.u], x["J_Q"][..., ball.q], x["J_normalized"][..., ball.q]
-    J_star, J_largest = x["J_star"][..., ball.star], x["J_largest"][..., ball.star]
-    J_phi = x["J_phi"][..., ball.phi]
-    from_Q = quaternion_to_spatial(J_Q, Q)
-    from_star = constrained_to_spatial(J_star, Q, 0)
-    from_phi = reading.to_spatial(J_phi, phi)
-    back = spatial_to_quaternion(from_phi, Q)
-    return {
-        "phi_Q": reading.from_spatial(from_Q, phi) - J_phi,
-        "J_Q_phi": from_Q - from_phi,
-        "Q_phi": back - J_Q,
-        "torque_Q_phi": (quaternion_to_spatial(J_Q, Q) - quaternion_to_spatial(back, Q)) * F,
-        "phi_star": reading.from_spatial(from_star, phi) - J_phi,
-        "J_star_phi": from_star - from_phi,
-        "star_phi": spatial_to_constrained(from_phi, Q, 0) - J_star,
-        "J_Q": from_Q - J,
-        "J_star": from_star - J,
-        "J_phi": from_phi - J,
-        "tangent": spatial_to_quaternion(J, Q) - quaternion_tangent(J_Q, Q),
-        "normalized": back - J_norm,
-        "J_largest": constrained_to_spatial(J_largest, Q, k) - J,
-        "largest_J": spatial_to_constrained(J, Q, k) - J_largest,
-    }
-
-
-def radial_parts(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """For each extension of R(Q): the radial part J_Q Q (..., balls, m)."""
-    both = [[_radial(b, x, key) for b in pair.balls] for key in ("J_Q", "J_normalized", "J_homogeneous")]
-    return tuple(np.stack(parts, axis=-2) for parts in both)
-
-
-def _radial(ball: Ball, x: Quantities, key: str) -> Array:
-    """(..., m)."""
-    return quaternion_radial(x[key][..., ball.q], x["q"][..., None, ball.q])
-
-
-def split_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """For each extension of R(Q): what of J_Q (..., balls, m, 4) is neither radial nor 2 J G: nothing, if right."""
-    results = []
-    for key in ("J_Q", "J_normalized", "J_homogeneous"):
-        rest = []
-        for b in pair.balls:
-            Q = x["q"][..., None, b.q]
-            tangent = spatial_to_quaternion(x["J"][..., b.u], Q)
-            rest.append(x[key][..., b.q] - tangent - _radial(b, x, key)[..., None] * Q)
-        results.append(np.stack(rest, axis=-3))
-    return tuple(results)
-
-
-def power_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:
-    """tau . omega - (-F l') per muscle (..., m), l' = J u, for three torques.
-
-    They are those through J_Q, through J*_Q and on the Euler angles. Joints without a quaternion have theirs through J.
+    q           (n, nq) of the quaternion model
+    u           (n, nu)
+    activation  (m,)
     """
-    u, F = x["u"], x["F"]
-    power = -F * matvec(x["J"], u)
-    rest = np.zeros_like(power)
-    for s in pair.others:
-        rest = rest + np.sum(x["J"][..., s] * u[..., None, s], axis=-1)
-    totals = [rest, rest, rest]
-    for b in pair.balls:
-        Q, omega = x["q"][..., None, b.q], u[..., None, b.u]
-        rates = b.reading.rates(u[..., b.u], x["phi"][..., b.phi])
-        totals[0] = totals[0] + np.sum(quaternion_to_spatial(x["J_Q"][..., b.q], Q) * omega, axis=-1)
-        totals[1] = totals[1] + np.sum(constrained_to_spatial(x["J_star"][..., b.star], Q, 0) * omega, axis=-1)
-        totals[2] = totals[2] + np.sum(x["J_phi"][..., b.phi] * rates[..., None, :], axis=-1)
-    return tuple(-F * total - power for total in totals)
+
+    pair: Pair
+    q: Array
+    u: Array
+    activation: Array
+    _known: dict[str, Array] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Array:
+        """One of `QUANTITIES`, computed when it is first asked for."""
+        if name not in self._known:
+            self._known[name] = QUANTITIES[name](self)
+        return self._known[name]
+
+
+# phi (n, nphi), the index of the largest component of each of the b quaternions k (n, b), the tensions F (n, m), and
+# the Jacobians (n, m, columns), each differentiated on its own
+QUANTITIES: dict[str, Callable[[Block], Array]] = {
+    "phi": lambda x: convert_coordinates(x.pair.quaternion.system, x.pair.euler.system, x.q),
+    "k": lambda x: eliminated_components(x.pair.quaternion.system, x.q, "largest"),
+    "F": lambda x: tensions_at_rest(x.pair.quaternion, x.q, x.activation, x.u),
+    "J": lambda x: path_jacobian(x.pair.quaternion, x.q, "velocity"),
+    "J_Q": lambda x: path_jacobian(x.pair.quaternion, x.q, "quaternion"),
+    "J_star": lambda x: path_jacobian(x.pair.quaternion, x.q, "constrained", eliminated=0),
+    "J_phi": lambda x: path_jacobian(x.pair.euler, x["phi"], "coordinates"),
+    "J_largest": lambda x: path_jacobian(x.pair.quaternion, x.q, "constrained", eliminated=x["k"]),
+    "J_normalized": lambda x: path_jacobian(x.pair.extended["normalized"], x.q, "quaternion"),
+    "J_homogeneous": lambda x: path_jacobian(x.pair.extended["homogeneous"], x.q, "quaternion"),
+}
+COLUMNS = {  # the slices of a ball joint in the Jacobians
+    "J": "u", "J_Q": "q", "J_star": "star", "J_phi": "phi", "J_largest": "star", "J_normalized": "q",
+    "J_homogeneous": "q",
+}  # fmt: skip
+
+
+class BallPoses:
+    """A block of poses as one ball joint sees it. States have an axis for the muscles.
+
+    Q (n, 1, 4), phi (n, 1, 3), omega (n, 1, 3), k (n, 1), F (n, m, 1)
+    from_Q, from_star, from_phi (n, m, 3)  J mapped from J_Q, J*_Q and J_phi
+    back (n, m, 4)                         J_Q mapped back from J_phi
+    tangent (n, m, 4)                      2 J G
+    """
+
+    def __init__(self, block: Block, ball: Ball) -> None:
+        self.block, self.ball, self.reading = block, ball, ball.reading
+        self.Q, self.omega = block.q[:, None, ball.q], block.u[:, None, ball.u]
+
+    def __getitem__(self, name: str) -> Array:
+        """(n, m, 3 or 4) the columns of the joint in a Jacobian."""
+        return self.block[name][..., getattr(self.ball, COLUMNS[name])]
+
+    @property
+    def phi(self) -> Array:
+        return self.block["phi"][:, None, self.ball.phi]
+
+    @property
+    def k(self) -> Array:
+        return self.block["k"][:, None, self.ball.quaternion]
+
+    @property
+    def F(self) -> Array:
+        return self.block["F"][..., None]
+
+    @cached_property
+    def from_Q(self) -> Array:
+        return quaternion_to_spatial(self["J_Q"], self.Q)
+
+    @cached_property
+    def from_star(self) -> Array:
+        return constrained_to_spatial(self["J_star"], self.Q, 0)
+
+    @cached_property
+    def from_phi(self) -> Array:
+        return self.reading.to_spatial(self["J_phi"], self.phi)
+
+    @cached_property
+    def back(self) -> Array:
+        return spatial_to_quaternion(self.from_phi, self.Q)
+
+    @cached_property
+    def tangent(self) -> Array:
+        return spatial_to_quaternion(self["J"], self.Q)
+
+    @property
+    def conditions(self) -> dict[str, Array]:
+        """(n,) condition numbers by the names that rows use: E is that of Q* (Q0 eliminated), B of the angles."""
+        E, B = condition_constrained(self.Q[:, 0], 0), self.reading.condition(self.phi[:, 0])
+        return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}
+
+    def radial(self, name: str) -> Array:
+        """(n, m) the radial part J_Q Q of a Jacobian by quaternions."""
+        return quaternion_radial(self[name], self.Q)
+
+    def unsplit(self, name: str) -> Array:
+        """(n, m, 4) what of a Jacobian by quaternions is neither radial nor 2 J G: nothing, if right."""
+        return self[name] - self.tangent - self.radial(name)[..., None] * self.Q
+
+    def power(self, J: Array, rates: Array) -> Array:
+        """(n, m, 1) the error of the power -F J omega by another Jacobian and the rates that belong to it."""
+        return self.F * np.sum(self["J"] * self.omega - J * rates, axis=-1, keepdims=True)
+
+
+@frozen
+class Row:
+    """One comparison: what is mapped, what it is compared with, and what bounds its error.
+
+    target     the quantity that the result is; its largest entry of each muscle is the scale
+    condition  the condition number that the error may grow with: "1", "E", "B", "E+B" or "E*B"
+    error      (n, m, w) at the poses of a ball joint
+    studied    whether the muscle Jacobian study's mapping_analysis has it
+    """
+
+    title: str
+    target: str
+    condition: str
+    error: Callable[[BallPoses], Array]
+    studied: bool = False
+    holds: bool = True
+    tolerance: float = 1e-13
+
+    @property
+    def unit(self) -> str:
+        """Of the target and the errors."""
+        return {"torque": "N m", "power": "W"}.get(self.target, "m")
+
+
+LARGEST = Row(
+    "J from J*_Q, largest eliminated", "J", "1",
+    lambda x: constrained_to_spatial(x["J_largest"], x.Q, x.k) - x["J"], tolerance=1e-12,
+)  # fmt: skip
+ROWS = (
+    Row("J_phi from J_Q", "J_phi", "B", lambda x: x.reading.from_spatial(x.from_Q, x.phi) - x["J_phi"], studied=True),
+    Row("J from J_Q against J from J_phi", "J", "B", lambda x: x.from_Q - x.from_phi, studied=True),
+    Row("J_Q back from J_phi", "J_Q", "B", lambda x: x.back - x["J_Q"], studied=True, holds=False),
+    Row("torque from that 'wrong' J_Q", "torque", "B",
+        lambda x: (x.from_Q - quaternion_to_spatial(x.back, x.Q)) * x.F, studied=True),
+    Row("J_phi from J*_Q", "J_phi", "E+B",
+        lambda x: x.reading.from_spatial(x.from_star, x.phi) - x["J_phi"], studied=True),
+    Row("J from J*_Q against J from J_phi", "J", "E+B", lambda x: x.from_star - x.from_phi, studied=True),
+    Row("J*_Q back from J_phi", "J*_Q", "E*B",
+        lambda x: spatial_to_constrained(x.from_phi, x.Q, 0) - x["J_star"], studied=True),
+    Row("J from J_Q", "J", "1", lambda x: x.from_Q - x["J"]),
+    Row("J from J*_Q", "J", "E", lambda x: x.from_star - x["J"]),
+    Row("J from J_phi", "J", "B", lambda x: x.from_phi - x["J"]),
+    Row("tangent part of J_Q from J", "J_Q", "1",
+        lambda x: x.tangent - quaternion_tangent(x["J_Q"], x.Q)),
+    Row("J_Q of l(Q/|Q|) back from J_phi", "J_Q", "B", lambda x: x.back - x["J_normalized"]),
+    LARGEST,
+    Row("J*_Q from J, largest eliminated", "J*_Q", "1",
+        lambda x: spatial_to_constrained(x["J"], x.Q, x.k) - x["J_largest"], tolerance=1e-12),
+)  # fmt: skip
+POWER = (  # tau . omega - (-F l'), over all ball joints; other joints have the same torques by every route
+    Row("-G J_Q^T F / 2", "power", "1", lambda x: x.power(x.from_Q, x.omega), tolerance=1e-12),
+    Row("-E^-T J*_Q^T F", "power", "E", lambda x: x.power(x.from_star, x.omega), tolerance=1e-12),
+    Row("-J_phi^T F", "power", "B",
+        lambda x: x.power(x["J_phi"], matvec(x.reading.rate_inverse(x.phi), x.omega)), tolerance=1e-12),
+)  # fmt: skip
+EXTENSIONS = {"polynomial": "J_Q", "normalized": "J_normalized", "homogeneous": "J_homogeneous"}
+SPLIT = tuple(
+    Row(extension, "J_Q", "1", partial(BallPoses.unsplit, name=name)) for extension, name in EXTENSIONS.items()
+)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
 from myoquat.core import Array, markup, pandas, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MappingReport", "Statistics", "largest_entry"]
+__all__ = ["MappingReport", "Record", "Statistics", "largest_entry"]
+
+Record = dict[str, Any]  # a row of a table: its columns by name
 
 
 def largest_entry(x: Array) -> Array:
@@ -81,10 +82,22 @@ class Statistics:
         explained = np.where((errors > self.tolerance).any(axis=1), limits, 0.0)
         self.scatter = max(self.scatter, float(explained.max()))
 
-
-Record = dict[str, Any]  # a row of a table: its columns by name
-
-ROUTES = ("-G J_Q^T F / 2", "-E^-T J*_Q^T F", "-J_phi^T F")
+    def record(self, muscles: tuple[str, ...]) -> Record:
+        """The columns of a table."""
+        return {
+            "signed sum": self.signed_sum,
+            "max |error|": self.largest,
+            "relative": self.relative,
+            "per condition": self.conditioned,
+            "tolerance": self.tolerance,
+            "poses beyond": self.exceeded,
+            "unexplained": self.unexplained,
+            "scatter": self.scatter,
+            "worst muscle": muscles[self.worst_muscle],
+            "worst pose": self.worst_pose,
+            "condition there": self.worst_condition,
+            "worst q": tuple(self.worst_q.tolist()),
+        }
 
 
 @dataclass(repr=False)
@@ -108,34 +121,6 @@ class MappingReport:
     model: str = ""
     n: int = 0
     seed: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        pair: Pair,
-        rows: list[Statistics],
-        power: list[Statistics],
-        residual: list[Statistics],
-        radial: np.ndarray,
-    ) -> "MappingReport":
-        """From the statistics of every comparison."""
-        names = pair.quaternion.muscle_names
-        mappings = [
-            {
-                "mapping": row.title,
-                "in the study": row.studied,
-                "should hold": row.holds,
-                "unit": row.unit,
-                **_columns(s, names),
-            }
-            for row, s in zip(ROWS, rows, strict=True)
-        ]
-        powers = [{"torque": r, "unit": "W", **_columns(s, names)} for r, s in zip(ROUTES, power, strict=True)]
-        splits = [
-            {"extension of R(Q)": e, "largest |J_Q Q|": float(x), **_columns(s, names)}
-            for e, x, s in zip(EXTENSIONS, radial, residual, strict=True)
-        ]
-        return cls({"mappings": mappings, "power": powers, "split": splits, "singular": []})
 
     @cached_property
     def mappings(self) -> "pd.DataFrame":
@@ -193,23 +178,6 @@ class MappingReport:
         """The mappings as a table in Jupyter."""
         shown = self.mappings[["mapping", "unit", "max |error|", "per condition", "poses beyond", "should hold"]]
         return f"<p>{markup(repr(self))}</p>{shown.to_html(index=False, float_format='{:.2e}'.format)}"
-
-
-def _columns(s: Statistics, names: tuple[str, ...]) -> Record:
-    return {
-        "signed sum": s.signed_sum,
-        "max |error|": s.largest,
-        "relative": s.relative,
-        "per condition": s.conditioned,
-        "tolerance": s.tolerance,
-        "poses beyond": s.exceeded,
-        "unexplained": s.unexplained,
-        "scatter": s.scatter,
-        "worst muscle": names[s.worst_muscle],
-        "worst pose": s.worst_pose,
-        "condition there": s.worst_condition,
-        "worst q": tuple(float(x) for x in s.worst_q),
-    }
 
 
 def _plain(record: Record) -> Record:
