@@ -2,6 +2,7 @@
 nearly met as can be. Minimax programs are linear ones with a variable t >= w_i |x_i|.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +53,11 @@ class Solutions:
         """Some of the solutions, by their numbers or a mask."""
         return Solutions(**{name: values[rows] for name, values in vars(self).items()})
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Solutions]") -> "Solutions":
+        """The solutions of all parts, one after the other."""
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])})
+
     def put(self, rows: Array, given: "Solutions") -> None:
         """Take over the solutions of some of the programs, by their numbers."""
         for name, values in vars(given).items():
@@ -71,13 +77,12 @@ def solve_programs(programs: Programs, *, backend: str = "kernel", block: int = 
     for first in range(0, len(programs.b), block):
         given = programs.subset(slice(first, first + block))
         parts.append(_solved_or_nearest(_Scaled(given, split), backend))
-    names = Solutions.__dataclass_fields__
     if not parts:
         k, _, n = programs.A.shape
         empty = np.zeros(0)
         return Solutions(np.zeros((k, n)), empty.astype(int), empty, empty, programs.b, programs.h, programs.b,
                          empty.astype(int))  # fmt: skip
-    return Solutions(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    return Solutions.joined(parts)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
