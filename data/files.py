@@ -27,8 +27,8 @@ __all__ = [
     "file_name",
     "files_read",
     "read_arrays",
+    "read_bytes",
     "read_lines",
-    "read_start",
     "read_text",
     "write_bytes",
     "write_text",
@@ -55,7 +55,7 @@ def read_text(path: Path, limit: int = MAX_BYTES, decode: Callable[[bytes], str]
 
     Raises ModelError for a directory, a pipe or device, and for a file that is empty, too large or not text.
     """
-    content = _read_bytes(path, limit)
+    content = read_bytes(path, limit)
     try:
         marked = content[:2] in UTF_16
         text = content.decode("utf-16" if marked else "utf-8-sig") if marked or decode is None else decode(content)
@@ -70,8 +70,9 @@ def read_text(path: Path, limit: int = MAX_BYTES, decode: Callable[[bytes], str]
     return text
 
 
-def _read_bytes(path: Path, limit: int) -> bytes:
-    """The content of a regular file; at most limit + 1 bytes are read, whatever size the file claims to have."""
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a regular file of at most `limit` bytes, whatever size it claims to have; ModelError as
+    `read_text`."""
     with regular_file(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         content = stream.read(min(size, limit) + 1)  # space for more than there is would be taken
@@ -79,14 +80,6 @@ def _read_bytes(path: Path, limit: int) -> bytes:
             content += stream.read(limit + 1 - len(content))
     _check_size(path, max(len(content), size) if len(content) > limit else 0, limit)
     return content
-
-
-def read_start(path: Path, count: int, limit: int) -> tuple[bytes, int]:
-    """The first bytes of a regular file of at most `limit` bytes, and its size; ModelError as `read_text`."""
-    with regular_file(path) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        _check_size(path, size, limit)
-        return stream.read(min(size, count)), size
 
 
 def read_lines(path: Path, limit: int = MAX_BYTES, errors: str = "strict") -> Iterator[tuple[int, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.data.files import read_lines, read_start
+from myoquat.data.files import read_bytes, read_lines
 from myoquat.data.xml import Element, parse
 from myoquat.joints import ModelError
 
@@ -119,9 +119,9 @@ def _corners(path: Path, line: int, words: list[str], known: int) -> list[int]:
 
 
 def _stl(path: Path) -> Mesh:
-    data, size = read_start(path, MAX_BYTES, MAX_BYTES)
+    data = read_bytes(path, MAX_BYTES)
     count = int.from_bytes(data[80:84], "little")
-    if size >= 84 and size == 84 + 50 * count:
+    if len(data) >= 84 and len(data) == 84 + 50 * count:
         record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
         corners = np.frombuffer(data, record, count, 84)["corners"].reshape(-1, 3).astype(float)
     else:
@@ -131,7 +131,8 @@ def _stl(path: Path) -> Mesh:
 
 def _msh(path: Path) -> Mesh:
     """MuJoCo's binary format: four counts, then vertices, normals, points of textures, and faces."""
-    data, size = read_start(path, MAX_BYTES, MAX_BYTES)
+    data = read_bytes(path, MAX_BYTES)
+    size = len(data)
     counts = [int.from_bytes(data[4 * k : 4 * k + 4], "little", signed=True) for k in range(4)]
     vertices, normals, points, faces = counts
     if size < 16 or min(counts) < 0 or size != 16 + 4 * (3 * vertices + 3 * normals + 2 * points + 3 * faces):

@@ -151,8 +151,9 @@ def format_rows(rows: np.ndarray) -> str:
     return "".join("\t".join(repr(float(x)) for x in row) + "\n" for row in rows)
 
 
-def tell(path: Path, strict: bool, line: int, message: str) -> None:
+def tell(path: Path, strict: bool, line: int | None, message: str) -> None:
     """A warning that says what is odd, or, where `strict`, a ModelError."""
     if strict:
         raise ModelError(message, file=path, line=line)
-    warnings.warn(f"{path}:{line}: {message}", ImplausibleWarning, stacklevel=4)
+    place = path if line is None else f"{path}:{line}"
+    warnings.warn(f"{place}: {message}", ImplausibleWarning, stacklevel=4)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import PATH, check_types, pandas as pd
-from myoquat.data.c3d.read_child import LENGTHS, unit_in
+from myoquat.data.c3d import LENGTHS, unit_in
 from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import (
     AXES,

@@ -51,7 +51,6 @@ main(["mapping", "two_link", "--samples", "5", "--figures", "figures"])
 FEATURES = {
     "studies": "import myoquat as mq; mq.Study",
     "control": "from myoquat.kernels import symbols_casadi; symbols_casadi('x', (3,))",
-    "mocap": "from myoquat.data import load_markers; open('a.c3d', 'wb').write(bytes(600)); load_markers('a.c3d')",
     "jax": "from myoquat import kernels; kernels.as_jax(kernels.compile(lambda x: x, {'x': ()}))(1.0)",
     "learning": "import myoquat.environments",
     "mujoco": "import myoquat as mq; open('a.xml', 'w').write('<mujoco/>'); mq.load_model('a.xml')",
@@ -118,13 +117,6 @@ def test_notebooks_bring_what_the_tutorials_import():
     """Every library of an extra that a tutorial or what it calls imports is in `notebooks`."""
     brought = {re.split(r"[<>=!~\[]", str(each), maxsplit=1)[0] for each in requirements("notebooks")}
     assert {"casadi", "zarr", "xarray", "viser", "plotly", "ipywidgets", "jupyterlab"} <= brought
-
-
-def test_an_extra_without_a_wheel_for_the_machine_says_what_to_use_instead(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "", "", "", "aarch64")), raising=False)
-    text = str(missing_extra(ModuleNotFoundError("No module named 'ezc3d'", name="ezc3d")))
-    assert text.endswith("save the recording as .trc and .mot on another machine")
 
 
 def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):

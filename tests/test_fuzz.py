@@ -20,7 +20,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.kernels.runtime.cache import Cache
 
 # A mutant of a store takes 0.15 s, and one of a recording begins two processes
-COUNTS = dict.fromkeys(FORMATS, draws(50, 300)) | {"store": draws(12, 40), "c3d": draws(20, 100)}
+COUNTS = dict.fromkeys(FORMATS, draws(50, 300)) | {"store": draws(12, 40)}
 
 
 @pytest.mark.posix

@@ -133,8 +133,7 @@ def load_markers(
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
     and line for a file that is broken or of another type, or that does not say its units. Faults that leave no doubt
     raise an ImplausibleWarning, or the error if `strict`: a wrong number of frames, names that are empty or come again,
-    which get a number, and text that is not UTF-8. A .c3d file is read in a process of its own, which a damaged file
-    may end without harm; starting it takes 0.2 s.
+    which get a number, and text that is not UTF-8.
 
     at_origin: many programs write 0 0 0 for a marker that was not seen. With "missing", frames in which a marker jumps
     to exactly this point are gaps. One ImplausibleWarning lists them, an error if `strict`. "position" keeps them. A

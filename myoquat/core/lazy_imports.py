@@ -1,7 +1,6 @@
 """Libraries imported when they are first used: a process that finds its kernels in the cache needs few of them."""
 
 import importlib
-import os
 import re
 import shutil
 import sys
@@ -43,7 +42,6 @@ EXTRAS = {
     "anywidget": "notebooks",
     "casadi": "control",
     "distributed": "cluster",
-    "ezc3d": "mocap",
     "google_crc32c": "studies",
     "gymnasium": "learning",
     "imageio_ffmpeg": "view",
@@ -90,9 +88,6 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
     extra = EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return error
-    if error.name == "ezc3d" and sys.platform == "linux" and os.uname().machine != "x86_64":
-        reason = "ezc3d, which reads .c3d files, has no wheel for Linux on this processor"
-        return MissingExtraError(f"{reason}; save the recording as .trc and .mot on another machine", name=error.name)
     needed = " ".join(f"'{requirement}'" for requirement in requirements_of(extra))
     anywhere = f"this installs it, anywhere: python -m pip install {needed}; " if needed else ""
     return MissingExtraError(

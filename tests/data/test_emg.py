@@ -61,7 +61,7 @@ def test_round_trips(emg, tmp_path):
 
 def test_channels_of_a_capture(tmp_path):
     """Volts of millivolts, at the rate of the channels; those of force plates beside them have other units."""
-    ezc3d = pytest.importorskip("ezc3d", reason="needs the extra mocap")
+    ezc3d = pytest.importorskip("ezc3d", reason="needs ezc3d")
     c = ezc3d.c3d()
     c["parameters"]["POINT"]["RATE"]["value"] = [100.0]
     c["parameters"]["POINT"]["LABELS"]["value"] = ["A"]

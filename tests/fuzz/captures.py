@@ -1,18 +1,12 @@
-"""A .c3d file, and a quick way to read many of its mutants."""
+"""A .c3d file."""
 
-import faulthandler
-import io
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from myoquat.data import load_forces, load_markers
-from myoquat.data.c3d import read as c3d, read_child as c3d_child
 from myoquat.joints.errors import ModelError
 
 CORNERS = np.array([[400, 0, 0], [0, 0, 0], [0, 600, 0], [400, 600, 0]]).T.reshape(3, 4, 1)
@@ -29,7 +23,7 @@ def write_c3d(
 
     points: others (4, 2, 5). channels: the units of forces and moments, with their sizes in N and N m.
     """
-    ezc3d = pytest.importorskip("ezc3d", reason="needs the extra mocap")
+    ezc3d = pytest.importorskip("ezc3d", reason="needs ezc3d")
     c = ezc3d.c3d()
     if points is None:
         points = np.ones((4, 2, 5))
@@ -63,38 +57,10 @@ def _add_plate(c: Any, library: Any, millimetre: float) -> None:
 
 
 def read_c3d(path: Path) -> None:
-    """The markers, and, also where they could not be read, the plates. One file in fifty is read as usual, the others
-    in a fork of this process, which begins sooner."""
-    if hasattr(os, "fork") and path.stat().st_size % 50:
-        with patch.object(c3d, "_run", forked):
-            return _read_both(path)
-    return _read_both(path)
-
-
-def _read_both(path: Path) -> None:
+    """The markers, and, also where they could not be read, the plates."""
     try:
         load_markers(path)
     except ModelError:
         load_forces(path)
         raise
     load_forces(path)
-
-
-def forked(command: list[str], seconds: int) -> subprocess.CompletedProcess[bytes]:
-    """What the command does, in a fork of this process."""
-    path, part, *limits = command[3:7]
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        faulthandler.disable()
-        for stream in (1, 2):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-        out = io.BytesIO()
-        c3d_child.main(path, part, *map(int, limits), out)
-        with os.fdopen(write, "wb") as pipe:
-            pipe.write(out.getvalue())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        data = pipe.read()
-    return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), data, b"")
