@@ -122,17 +122,24 @@ class Route:
         return placed.seen(A), placed.seen(B)
 
     def contact(
-        self, number: int, where: Array | bool = True, known: Array | bool = False, rough: Array | bool = False
+        self,
+        number: int,
+        where: Array | bool = True,
+        known: Array | bool = False,
+        rough: Array | bool = False,
+        raised: bool = False,
     ) -> Contact:
         """The contact of a surface between its neighbours, `where` (...) it is asked for.
 
-        Its solver begins from the present one where that is `known`. Its first guess will do where `rough`.
+        Its solver begins from the present one where that is `known`. Its first guess will do where `rough`. If
+        `raised`, a neighbour inside the surface is put onto it.
         """
         placed, c, never = self.segment.surfaces[number], self.contacts[number], ~always(self.segment.start[..., 0])
         near = Near(c.P, c.Q, c.arc, never | known, never | rough)
-        return placed.contact(
-            self.neighbours(number), self.segment.line(number), near, self.segment.acts[number] & where
-        )
+        A, B = self.neighbours(number)
+        if raised:
+            A, B = (np.where(placed.wrap.holds(x)[..., None], placed.wrap.onto(x), x) for x in (A, B))
+        return placed.contact((A, B), self.segment.line(number), near, self.segment.acts[number] & where)
 
     def touching(self, number: int, contact: Contact) -> "Route":
         """The path with another contact of a surface."""

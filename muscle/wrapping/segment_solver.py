@@ -612,7 +612,7 @@ def _in_plane(route: Route, plane: Array, where: Array) -> tuple[Route, Array]:
     asked = exists & (through_ends | (turn != OPPOSITE))
     for j in range(len(route.contacts)):
         moves = asked & ~mine[j] if j in mine else asked
-        start = start.touching(j, choose(moves, start.contact(j, moves, rough=True), start.contacts[j]))
+        start = start.touching(j, choose(moves, start.contact(j, moves, rough=True, raised=True), start.contacts[j]))
     return start, exists
 
 
