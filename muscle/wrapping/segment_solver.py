@@ -53,6 +53,7 @@ PLANES = 10  # through the ends, at equal angles, in which a path starts past a 
 MAX_START_RATIO = 1.2  # of the lengths of a start in a plane and the path so far: of 63 that led on, one had 1.1
 SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
 MIN_WIDTH = 3e-4  # [1/rad] of the pencil over the segment's size, below which a minimum is about to end
+MAX_SLOPE = 1e-6  # at which a straight piece of a start may run into its surface: by less than 1e-12 of the size
 NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
 
 
@@ -151,7 +152,9 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
         one = one & ~longer
     else:  # there are no other starts where the straight line meets this surface alone
         one = one & (~longer | ~(touches_several([c.on for c in contacts]) | _passes_around(lone)))
-    contacts, clear = _beside_others(lone, contacts, one)
+    one = one & reduce(or_, over)
+    beside, clear = _beside(lone, one)
+    contacts = [choose(one & ~x, c, own) for x, c, own in zip(over, beside, contacts, strict=True)]
     searched = ~(one & clear)
     nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
     best, doubtful = call_where(_sought, (segment, alone, given, turned), searched, (nothing, never))
@@ -180,15 +183,15 @@ def _sought(problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> tupl
     return search.best, _beside_a_jump(search, segment)
 
 
-def _beside_others(route: Route, alone: Sequence[Contact], where: Array) -> tuple[list[Contact], Array]:
-    """The contacts of a path over one surface at most, and whether (...) it clears the others, `where` it is asked."""
-    on = route.on
-    some = where & reduce(or_, on)
-    beside = [route.contact(i, some & ~x, rough=True) for i, x in enumerate(on)]
-    touched = reduce(or_, [c.on for c in beside]) | route.segment.passes_over([c.inside for c in beside])
-    found = passed(route, route.segment.acts, some & ~touched)
-    contacts = [choose(some & ~x, c, own) for x, c, own in zip(on, beside, alone, strict=True)]
-    return contacts, ~(touched | reduce(or_, found.through) | found.crosses)
+def _beside(route: Route, where: Array) -> tuple[list[Contact], Array]:
+    """The contacts of the surfaces that a path does not touch between their neighbours on it, and whether (...) the
+    path clears all surfaces elsewhere than on them, `where` (...) it is asked for."""
+    segment = route.segment
+    beside = [choose(c.on, c, route.contact(i, where & ~c.on, rough=True)) for i, c in enumerate(route.contacts)]
+    touched = reduce(or_, [c.on & ~on for c, on in zip(beside, route.on, strict=True)])
+    blocked = touched | segment.passes_over([c.inside for c in beside])
+    found = passed(route, segment.acts, where & ~blocked)
+    return beside, ~(blocked | reduce(or_, found.through) | found.crosses)
 
 
 # ---- slots: surfaces of a search ------------------------------------------------------------------------------
@@ -453,10 +456,24 @@ def _tried(tries: _Tries, sides: _Sides) -> _Tries:
     if _through_ring(segment):  # in the other order a path that is no better tells nothing
         other, given_up = choose(sides.again, (before.other, before.given_up), (search.other, search.given_up))
         search = replace(search, other=other, given_up=given_up)
+    shortened = planar & (route.length < (1.0 - NEARLY_AS_SHORT) * search.best.length)  # no shortest path is longer
+    bound = np.where(call_where(_is_clear, route, shortened, ~always(number)), route.length, np.inf)
+    search = replace(search, given_up=np.minimum(search.given_up, bound))
     others = shorter & in_plane  # the planes through the neighbours on it are others
     number = np.where(others, float(sides.singles - 1), number)
     here = choose((tries.number == 0.0) | shorter, found, here)
     return _with_next(replace(tries, search=search, here=here, number=number), sides)
+
+
+def _is_clear(route: Route) -> Array:
+    """(...) whether a start is a path past all surfaces. No shortest path is longer than that."""
+    segment, (P, Q), clear = route.segment, route.tangent_points, _beside(route, always(route.length))[1]
+    for i, (placed, c) in enumerate(zip(segment.surfaces, route.contacts, strict=True)):
+        for x, own, beside in zip((c.P, c.Q), (P[i], Q[i]), route.neighbours(i), strict=True):
+            n, d = placed.wrap.normal(x), beside - x
+            out = dot(d, n) >= -MAX_SLOPE * size(d) * size(n)
+            clear = clear & (~c.on | (out & ~segment.inside_another(i, own, segment.acts)))
+    return clear
 
 
 def _longest(alone: Sequence[_Alone]) -> Flags:

@@ -318,7 +318,7 @@ def test_shortest_path_is_found_where_an_earlier_search_ended_elsewhere(where, t
 
 # Poses beside which an earlier search jumped. It gave up a shorter path: on the opposite side of the cylinder it was
 # not solved or slipped through it, or it was not found from a guess. The one beside a torus touches two sides of the
-# hole.
+# hole. From the one past an ellipsoid and a cylinder with a quadrant, a start that clears both is the shorter path.
 GIVEN_UP = {
     ("cylinder", "torus"): """
         -0.0428481924 0.154035382 -0.156803965 0.0152958259 -0.122078102 0.204591257
@@ -329,6 +329,12 @@ GIVEN_UP = {
         0.189666166 -0.0795396588 -0.134492991 -0.122508945 -0.115875627 0.0108047854
         -0.00294272056 -0.0244127229 -0.0186434309 0.601809107 -0.196169927 -0.634124672 0.444104784 0.0215744182 10
         -0.0262006232 0.00698588315 0.0369626477 -0.764166539 -0.223042088 0.0588594618 -0.602359769 0.0232869826 10""",
+    ("ellipsoid", "sided cylinder"): """
+        -0.3 0 0 0.343190692 -0.0783988555 -0.079351733
+        -0.144515846 -0.0323182633 -0.0107448232 -0.0730279118 -0.658443298 0.739845451 0.117252108
+        0.04 0.07 0.05
+        0.133725107 -0.0340263333 -0.0120374646 0.673964951 -0.300557132 0.559584434 -0.377229263
+        0.04 10""",
     ("ellipsoid", "cylinder"): """
         0.167024553 -0.124338812 0.120484233 -0.21545851 0.132228362 -0.100893531
         -0.0926977093 0.0630857268 -0.0485127612 0.166832728 -0.620194133 -0.761651537 -0.086098864
