@@ -10,18 +10,17 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.mjcf.reading.actuators import read_actuators
-from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
+from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.contacts import read_contacts
 from myoquat.data.mjcf.reading.equalities import read_equalities
-from myoquat.data.mjcf.reading.tendons import Used, combinations_of, read_ball_limits, read_limits, read_tendons
-from myoquat.data.mjcf.source import Source, open_source, rows
+from myoquat.data.mjcf.reading.tendons import combinations_of, read_tendons, used_by_tendons
+from myoquat.data.mjcf.source import Part, Source, open_source
 from myoquat.data.reports import ImplausibleWarning
-from myoquat.data.xml import located
-from myoquat.joints import ArticulatedSystem, Body, Shape, rotation_matrix
+from myoquat.data.xml import located, three
+from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
-from myoquat.muscle.forces import GravityCompensation
 
 __all__ = ["load_mjcf", "read_model"]
 
@@ -97,30 +96,30 @@ def load_mjcf(
 
 def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> Model:
     m: Any = source.m
-    for word, count in (("pair", m.npair), ("exclude", m.nexclude)):
-        for i in range(0 if contact else count):
-            source.note(word, i, "without contact=True")
-    skeleton = read_skeleton(source)
-    skeleton.combinations |= combinations_of(source, skeleton)
-    names = [source.name("key", i) for i in range(m.nkey)]
-    key = names.index(START) if START in names else 0
-    drives = read_actuators(source, skeleton, (_stated(source, key, "ctrl"), _stated(source, key, "act")))
+    for part in () if contact else (*source.parts("pair"), *source.parts("exclude")):
+        part.note("without contact=True")
+    skeleton = Skeleton(source)
+    skeleton.combinations |= combinations_of(skeleton)
+    keys = source.parts("key")
+    key = next((key for key in keys if key.name == START), keys[0] if keys else None)
+    drives = read_actuators(skeleton, (_stated(key, "ctrl"), _stated(key, "act")))
     title = bytes(m.names).partition(b"\0")[0].decode("utf-8", "replace")  # with which the table of names begins
     unnamed = not title or (path is not None and source.root is not None and not source.root.get("model"))
     name = ("model" if path is None else path.stem) if unnamed else title
-    used = Used.of(m)
-    bodies, shown = _with_shapes(skeleton, used, source)
-    gravity = (0.0, 0.0, 0.0) if source.disabled("GRAVITY") else tuple(map(float, m.opt.gravity))
-    system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=gravity, name=name, shapes=shown)
-    for i in range(m.nkey):
-        if i != key:
-            source.note("key", i, "another keyframe")
-    start_q = system.check_q(np.array(m.key_qpos[key], dtype=float) if m.nkey else skeleton.start)
-    start_u = _in_child(system, start_q, np.array(_stated(source, key, "qvel") or np.zeros(system.nu)))
-    muscles = read_tendons(source, skeleton, drives, wrapping)
-    couplers, constraints = read_equalities(source, skeleton, system, muscles)
-    neutral = not m.nkey and tuple(start_q) == tuple(system.neutral())
-    contacts = read_contacts(source, skeleton, system) if contact else ()
+    sites, surfaces = used_by_tendons(source)
+    bodies, shown = skeleton.with_shapes(surfaces)
+    gravity = (0.0, 0.0, 0.0) if source.disabled("GRAVITY") else three(m.opt.gravity)
+    system = ArticulatedSystem(bodies, ground=GROUND, gravity=gravity, name=name, shapes=shown)
+    for other in keys:
+        if other is not key:
+            other.note("another keyframe")
+    start_q = system.check_q(np.array(skeleton.start if key is None else key.qpos))
+    start_u = _in_child(system, start_q, np.array(_stated(key, "qvel") or np.zeros(system.nu)))
+    muscles = read_tendons(skeleton, drives, wrapping)
+    couplers, constraints = read_equalities(skeleton, system, muscles)
+    neutral = key is None and tuple(start_q) == tuple(system.neutral())
+    contacts = read_contacts(skeleton, system) if contact else ()
+    limits, ball_limits = skeleton.limits()
     return Model(
         system,
         muscles,
@@ -128,56 +127,26 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
         start_q=None if neutral else tuple(map(float, start_q)),
         start_u=tuple(map(float, start_u)) if start_u.any() else None,
         file=path,
-        coordinates=tuple(c for c in skeleton.coordinates if c.range is not None),
-        limits=read_limits(skeleton),
+        coordinates=skeleton.coordinates,
+        limits=limits,
         couplers=couplers,
         constraints=constraints,
         actuators=tuple(drives.actuators),
-        forces=(
-            *skeleton.frictions,
-            *_compensations(m, skeleton),
-            *drives.forces,
-            *read_ball_limits(skeleton),
-            *contacts,
-        ),
+        forces=(*skeleton.forces, *drives.forces, *ball_limits, *contacts),
         markers=tuple(
-            Marker(name, skeleton.sites[i].body, skeleton.sites[i].position)
-            for i in range(m.nsite)
-            if i not in used.sites and (name := source.name("site", i))
+            Marker(site.name, skeleton.names[site.bodyid], site.pos)
+            for site in source.parts("site")
+            if site.index not in sites and site.name
         ),
     )
 
 
-def _compensations(m: Any, skeleton: Skeleton) -> list[GravityCompensation]:
-    return [
-        GravityCompensation(f"{skeleton.names[i]}_gravcomp", skeleton.names[i], float(m.body_gravcomp[i]))
-        for i in range(1, m.nbody)
-        if m.body_gravcomp[i]
-    ]
-
-
-def _with_shapes(skeleton: Skeleton, used: Used, source: Source) -> tuple[list[Body], tuple[Shape, ...]]:
-    """The bodies with their shapes, and those of the world. A geom that a tendon wraps around, and that neither weighs
-    nor touches anything, is a surface alone."""
-    shapes: dict[str, list[Shape]] = {name: [] for name in skeleton.names}
-    for geom in skeleton.geoms:
-        if geom.index in used.geoms and not geom.touches and not geom.weighs:
-            continue
-        shape = geom.shape(source)
-        if shape is None:
-            what = "shape of the world" if geom.body == GROUND else geom.type
-            source.note("geom", geom.index, what)
-        else:
-            shapes[geom.body].append(shape)
-    bodies = [replace(body, shapes=tuple(own)) if (own := shapes.get(body.name)) else body for body in skeleton.bodies]
-    return bodies, tuple(shapes[GROUND])
-
-
-def _stated(source: Source, key: int, quantity: str) -> tuple[float, ...] | None:
+def _stated(key: Part | None, quantity: str) -> tuple[float, ...] | None:
     """What a keyframe says of a quantity; None where there is none, or where MuJoCo fills it in."""
-    part = source.part("key", key)
-    stated = key < source.m.nkey and (part is None or len(getattr(part, quantity)))
-    return rows(source.m, f"key_{quantity}", key) if stated else None
+    if key is None or (key.given is not None and not len(getattr(key.given, quantity))):
+        return None
+    row: tuple[float, ...] = getattr(key, quantity)
+    return row
 
 
 def _in_child(system: ArticulatedSystem, q: Array, u: Array) -> Array:

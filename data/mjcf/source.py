@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,7 +23,7 @@ from myoquat.data.xml import BASE, Element, IncludedFiles, complain, mended, par
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER
 
-__all__ = ["Source", "open_source", "rows"]
+__all__ = ["CODES", "UNKNOWN", "Part", "Source", "open_source"]
 
 MAX_REPLICATED = 100_000  # elements that the <replicate> elements of a file make
 FOLDERS = ("meshdir", "texturedir", "assetdir")
@@ -33,24 +34,24 @@ LISTS = {
     "actuator": "actuators", "equality": "equalities", "key": "keys", "pair": "pairs", "exclude": "excludes",
 }  # fmt: skip
 DISABLED = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "SPRING", "DAMPER", "ACTUATION", "CLAMPCTRL")
-UNREAD = (  # array, the number at which it does nothing, its element, and what is left out
-    ("body_mocapid", -1, "body", "mocap"),
-    ("jnt_stiffnesspoly", 0, "joint", "stiffness of higher order"),
-    ("dof_dampingpoly", 0, "joint", "damping of higher order"),
-    ("jnt_springyield", 0, "joint", "springyield"),
-    ("jnt_actgravcomp", 0, "joint", "actuatorgravcomp"),
-    ("tendon_stiffnesspoly", 0, "tendon", "stiffness or damping of higher order"),
-    ("tendon_dampingpoly", 0, "tendon", "stiffness or damping of higher order"),
-    ("tendon_springyield", 0, "tendon", "springyield"),
-    ("tendon_armature", 0, "tendon", "armature: its inertia"),
-    ("tendon_actfrclimited", 0, "tendon", "actuatorfrcrange"),
-    ("actuator_delay", 0, "actuator", "delay"),
-    ("actuator_actearly", 0, "actuator", "actearly: forces follow the activation at the start of a step"),
-    ("actuator_armature", 0, "actuator", "armature: its inertia"),
-    ("actuator_damping", 0, "actuator", "damping"),
-    ("actuator_dampingpoly", 0, "actuator", "damping of higher order"),
-    ("jnt_plasticadr", -1, "joint", "plasticity"),
-    ("tendon_plasticadr", -1, "tendon", "plasticity"),
+UNREAD = (  # array, the number at which it does nothing, and what is left out
+    ("body_mocapid", -1, "mocap"),
+    ("jnt_stiffnesspoly", 0, "stiffness of higher order"),
+    ("dof_dampingpoly", 0, "damping of higher order"),
+    ("jnt_springyield", 0, "springyield"),
+    ("jnt_actgravcomp", 0, "actuatorgravcomp"),
+    ("tendon_stiffnesspoly", 0, "stiffness or damping of higher order"),
+    ("tendon_dampingpoly", 0, "stiffness or damping of higher order"),
+    ("tendon_springyield", 0, "springyield"),
+    ("tendon_armature", 0, "armature: its inertia"),
+    ("tendon_actfrclimited", 0, "actuatorfrcrange"),
+    ("actuator_delay", 0, "delay"),
+    ("actuator_actearly", 0, "actearly: forces follow the activation at the start of a step"),
+    ("actuator_armature", 0, "armature: its inertia"),
+    ("actuator_damping", 0, "damping"),
+    ("actuator_dampingpoly", 0, "damping of higher order"),
+    ("jnt_plasticadr", -1, "plasticity"),
+    ("tendon_plasticadr", -1, "plasticity"),
 )
 FINITE = (
     *("body_pos", "body_quat", "body_ipos", "body_mass", "body_inertia", "body_gravcomp", "jnt_pos", "jnt_axis"),
@@ -63,7 +64,69 @@ FINITE = (
     *("key_ctrl", "key_act", "qpos0", "qpos_spring"),
 )
 LIMIT = f"and at most {MAX_NUMBER:g} in size"
+PREFIXES = {"joint": "jnt", "equality": "eq"}  # of MuJoCo's arrays, by types of parts where they differ
 WORDS = {"jnt": "joint", "eq": "equality", "dof": "joint", "wrap": "option", "qpos0": "option", "qpos": "option"}
+
+
+# words for the numbers by which MuJoCo tells types
+CODES: dict[str, tuple[str, ...]] = {
+    "jnt_type": ("free", "ball", "slide", "hinge"),
+    "geom_type": ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf"),
+    "wrap_type": ("none", "joint", "pulley", "site", "sphere", "cylinder"),
+    "eq_type": ("connect", "weld", "joint", "tendon"),
+    "actuator_trntype": ("joint", "jointinparent", "slidercrank", "tendon", "site", "body"),
+    "actuator_gaintype": ("fixed", "affine", "muscle"),
+    "actuator_biastype": ("none", "affine", "muscle"),
+    "actuator_dyntype": ("none", "integrator", "filter", "filterexact", "muscle"),
+}
+UNKNOWN = "part of an unknown type"
+
+
+class Part:
+    """A part of a compiled model, by its type and its number.
+
+    Attributes are its rows of MuJoCo's arrays: `joint.range` is that of `jnt_range`, (low, high) as numbers. For the
+    number of a type it is the word of CODES, so that `joint.type` may be "hinge".
+    """
+
+    def __init__(self, source: "Source", word: str, index: int) -> None:
+        self.source, self.word, self.index = source, word, index
+
+    def __getattr__(self, key: str) -> Any:
+        array = f"{PREFIXES.get(self.word, self.word)}_{key}"
+        row = getattr(self.source.m, array)[self.index].tolist()
+        if array in CODES:
+            return CODES[array][row] if 0 <= row < len(CODES[array]) else UNKNOWN
+        return tuple(row) if isinstance(row, list) else row
+
+    @property
+    def name(self) -> str:
+        """Its name in the file; empty without one."""
+        return "" if self.word == "option" else getattr(self.source.m, self.word)(self.index).name
+
+    @property
+    def given(self) -> Any:
+        """The element of the specification, whose numbers are those of the file; None without a specification."""
+        return self.source.given(self.word).get(self.index)
+
+    def note(self, what: str) -> None:
+        """Report that it is not read."""
+        file, line = self._place()
+        place = f"{Path(file).name}:{line}" if file and line else line or repr(self.name or self.word)
+        self.source.unsupported.note(self.word, what, place)
+
+    def complain(self, message: str) -> NoReturn:
+        """Raise a ModelError with its file and line where they are known."""
+        file, line = self._place()
+        element = f"{self.word} {self.name!r}" if self.name else self.word
+        raise ModelError(message, element=element, line=line, file=file)
+
+    def _place(self) -> tuple[str | None, int | None]:
+        element = self.source.named.get(f"{self.word} {self.name}")
+        if element is not None:
+            return element.base, element.sourceline
+        found = re.search(r"line (\d+)", getattr(self.given, "info", "") or "")
+        return None, int(found[1]) if found else None
 
 
 @dataclass
@@ -85,43 +148,25 @@ class Source:
     unsupported: UnsupportedElements = field(default_factory=UnsupportedElements)
     implausible: ImplausibleValues = field(default_factory=ImplausibleValues)
     idle: list[str] = field(default_factory=list)
-    _parts: dict[str, dict[int, Any]] = field(default_factory=dict)
-    _named: dict[str, Element] | None = None
+    _given: dict[str, dict[int, Any]] = field(default_factory=dict)
 
-    def name(self, word: str, i: int) -> str:
-        """The name of part i of a type; empty without one."""
-        return getattr(self.m, word)(i).name
+    def parts(self, word: str) -> list[Part]:
+        """All parts of a type."""
+        # before MuJoCo 3.6 every actuator has one control
+        return [Part(self, word, i) for i in range(getattr(self.m, f"n{PREFIXES.get(word, word)}", self.m.nu))]
 
-    def part(self, word: str, i: int) -> Any:
-        """The element of the specification, whose numbers are those of the file; None without a specification."""
-        if self.spec is None or word not in LISTS:
-            return None
-        if word not in self._parts:
-            self._parts[word] = {part.id: part for part in getattr(self.spec, LISTS[word])}
-        return self._parts[word].get(i)
+    def given(self, word: str) -> dict[int, Any]:
+        """The elements of the specification of a type, by their numbers."""
+        if word not in self._given:
+            elements = [] if self.spec is None or word not in LISTS else getattr(self.spec, LISTS[word])
+            self._given[word] = {element.id: element for element in elements}
+        return self._given[word]
 
-    def note(self, word: str, i: int | None, what: str) -> None:
-        """Report a part that is not read."""
-        file, line = (None, None) if i is None else self._place(word, i)
-        name = "" if i is None or word == "option" else self.name(word, i)
-        place = f"{Path(file).name}:{line}" if file and line else line or repr(name or word)
-        self.unsupported.note(word, what, place)
-
-    def complain(self, word: str, i: int, message: str) -> NoReturn:
-        """Raise a ModelError at a part, with its file and line where they are known."""
-        file, line = self._place(word, i)
-        name = "" if word == "option" else self.name(word, i)
-        raise ModelError(message, element=f"{word} {name!r}" if name else word, line=line, file=file)
-
-    def _place(self, word: str, i: int) -> tuple[str | None, int | None]:
-        if self._named is None:
-            elements = [] if self.root is None else self.root.iter()
-            self._named = {f"{element.tag} {element.get('name')}": element for element in elements}
-        element = self._named.get(f"{word} {self.name(word, i)}") if word != "option" else None
-        if element is not None:
-            return element.base, element.sourceline
-        found = re.search(r"line (\d+)", getattr(self.part(word, i), "info", "") or "")
-        return None, int(found[1]) if found else None
+    @cached_property
+    def named(self) -> dict[str, Element]:
+        """The file's elements by their tags and names."""
+        elements = [] if self.root is None else self.root.iter()
+        return {f"{element.tag} {element.get('name')}": element for element in elements}
 
     # ---- what no reader reads --------------------------------------------------------------------------------------
 
@@ -130,36 +175,27 @@ class Source:
         finite."""
         m = self.m
         for array in FINITE:
-            rows = np.asarray(getattr(m, array), dtype=float)
-            plausible = np.abs(rows) <= MAX_NUMBER
-            if not plausible.all():
-                start, _, rest = array.partition("_")
-                bad = int(np.nonzero(~plausible.reshape(len(rows), -1).all(axis=1))[0][0])
-                word = WORDS.get(start, start)
-                self.complain(
-                    word, int(m.dof_jntid[bad]) if start == "dof" else bad, f"{rest or array} must be finite, {LIMIT}"
-                )
-        for array, idle, word, what in UNREAD:
-            rows = np.asarray(getattr(m, array, np.zeros(0)))
-            found = np.nonzero((rows.reshape(len(rows), -1) != idle).any(axis=1))[0] if rows.size else ()
-            parts = dict.fromkeys(int(m.dof_jntid[i]) if array.startswith("dof_") else int(i) for i in found)
-            for i in parts:
-                self.note(word, i, what)
+            for part in self._parts_in(array, ~(np.abs(getattr(m, array)) <= MAX_NUMBER)):
+                part.complain(f"{array.partition('_')[2] or array} must be finite, {LIMIT}")
+        for array, idle, what in UNREAD:
+            for part in self._parts_in(array, getattr(m, array, np.zeros(0)) != idle):
+                part.note(what)
         for word, count, what in (
             ("sensor", m.nsensor, "changes no motion"),
             ("deformable", m.nflex, "moves by itself"),
             ("plugin", m.nplugin, "a program of its own"),
+            *(("option", bool(np.any(getattr(m.opt, key))), key) for key in ("density", "viscosity", "wind")),
+            *(("flag", self.disabled(key), f"{key.lower()} is disabled") for key in DISABLED),
         ):
             for _ in range(count):
-                self.note(word, None, what)
-        for key in ("density", "viscosity"):
-            if getattr(m.opt, key):
-                self.note("option", None, key)
-        if np.any(m.opt.wind):
-            self.note("option", None, "wind")
-        for key in DISABLED:
-            if self.disabled(key):
-                self.note("flag", None, f"{key.lower()} is disabled")
+                self.unsupported.note(word, what, repr(word))
+
+    def _parts_in(self, array: str, marked: Array) -> list[Part]:
+        """The parts whose rows of an array have marked numbers; of those of degrees of freedom, the joints."""
+        start, rows = array.partition("_")[0], np.unique(np.nonzero(marked)[0])
+        if start == "dof":
+            rows = np.unique(self.m.dof_jntid[rows])
+        return [Part(self, WORDS.get(start, start), int(i)) for i in rows]
 
     def disabled(self, key: str) -> bool:
         """Whether a flag of the options is off, such as "GRAVITY"."""
@@ -323,9 +359,3 @@ def _check_named_files(root: Element, folder: Path, seen: set[Path]) -> None:
 def _folders(root: Element) -> Iterator[str]:
     for compiler in root.iter("compiler"):
         yield from (name for key in FOLDERS if (name := compiler.get(key)))
-
-
-def rows(m: Any, array: str, i: int) -> tuple[float, ...]:
-    """Row i of an array, as numbers."""
-    found: Array = np.ravel(getattr(m, array)[i])
-    return tuple(float(x) for x in found)

@@ -7,7 +7,7 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.meshes import read_mesh
-from myoquat.data.mjcf.reading import bodies
+from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.source import open_source
 from myoquat.data.motions.series import check_names
 from myoquat.data.reports import MAX_EXAMPLES, UnwrittenParts
@@ -45,8 +45,8 @@ def test_meshes_of_mjcf_are_found_in_linear_time(tmp_path):
 def test_massless_bodies_are_named_in_linear_time(tmp_path):
     """A body with more hinges than one joint holds gets massless bodies, each with the first name that is free."""
     path = mjcf(tmp_path, '<worldbody><body name="b"><body name="b_2"/></body></worldbody>')
-    reader = bodies._Reader(open_source(path, False))
-    assert [reader._new("b") for _ in range(15000)][:3] == ["b_1", "b_3", "b_4"]
+    skeleton = Skeleton(open_source(path, False))
+    assert [skeleton.new_name("b") for _ in range(15000)][:3] == ["b_1", "b_3", "b_4"]
 
 
 @pytest.mark.usefixtures("quick")

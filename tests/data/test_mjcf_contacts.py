@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.data.mjcf.reading.bodies import read_skeleton
+from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.contacts import pairs_of
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import open_source
@@ -44,7 +44,7 @@ def test_the_pairs_are_mujocos(flag, tmp_path):
     engine, data = opened(path)
     theirs = {frozenset(engine.geom(int(i)).name for i in contact.geom) for contact in data.contact}
     for source in (open_source(path, False), open_source(engine, False)):
-        pairs = pairs_of(source, read_skeleton(source))
+        pairs = pairs_of(Skeleton(source))
         assert {frozenset((pair.first.name, pair.second.name)) for pair in pairs} == theirs
         assert len(pairs) == len(theirs)
         frictions = {frozenset((pair.first.name, pair.second.name)): pair.friction for pair in pairs}
@@ -67,7 +67,7 @@ def test_margins_and_softness_of_a_pair_are_mujocos(first, priority, tmp_path):
     engine, data = opened(path)
     contact = data.contact[0]
     for source in (open_source(path, False), open_source(engine, False)):
-        (pair,) = pairs_of(source, read_skeleton(source))
+        (pair,) = pairs_of(Skeleton(source))
         assert pair.margin == pytest.approx(contact.includemargin)
         assert pair.softness.solref == pytest.approx(contact.solref)
         assert (pair.softness.impedance, pair.softness.width) == pytest.approx(contact.solimp[1:3])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
-from myoquat.data.mjcf.source import Source, rows
+from myoquat.data.mjcf.reading.bodies import GROUND, FileJoint, Skeleton, parts_along, tendon_name
+from myoquat.data.mjcf.source import UNKNOWN, Part, Source
 from myoquat.data.xml import three
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.actuators import (
@@ -30,66 +30,63 @@ __all__ = ["Drive", "Drives", "read_actuators"]
 # Actuators as MuJoCo computes them: a gain, a bias and dynamics of the activation, whatever shortcut the file uses.
 
 
-TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
-GAINS = ("fixed", "affine", "muscle")
-BIASES = ("none", "affine", "muscle")
-DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
-FIXED = 1  # what a fixed tendon runs over: joints
-UNKNOWN = "part of an unknown type"
+JOINTS = ("joint", "jointinparent")  # transmissions
 LAST_GROUP = 30  # that options can disable
 MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
 Start = tuple[tuple[float, ...] | None, tuple[float, ...] | None]  # controls, and activations
 
 
-class FileDrive:
-    """Actuator number `index` of a file: force = gain x activation + bias. It drives the part `on` of type `target`.
+class FileDrive(Part):
+    """An actuator of a file: force = gain x activation + bias. It drives part number `on` of type `trntype`.
 
     The gain and the bias are of the types `laws`: "fixed" or "none", "affine", with three numbers each, constant, of
     length and of speed, or "muscle" with parameters of their own. Length = gear x that of the part that it drives.
 
-    dynamics     how the activation follows the control: "none", "integrator", "filter", "filterexact" or "muscle"
-    parameters   of the dynamics
     controls     (low, high) the control's range, None without; likewise `forces` of the force and `activations`
-    lengths      (low, high) the range of lengths of a muscle
-    state        the number of its activation, None without one
+    has_state    whether it has an activation
     control      at the start, and likewise its `activation`; None where no keyframe says it
     problem      why it does nothing here; empty otherwise
     """
 
     def __init__(self, source: Source, i: int, alone: Array, start: Start) -> None:
+        super().__init__(source, "actuator", i)
         m: Any = source.m
-        self.index, self.name = i, source.name("actuator", i) or f"actuator_{i}"
-        self.target, self.on = _word(TRANSMISSIONS, m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
-        self.state = int(m.actuator_actadr[i]) if m.actuator_actnum[i] == 1 else None
+        self.label, self.on = self.name or f"actuator_{i}", self.trnid[0]
         controls, activations = start
+        self.has_state = self.actnum == 1
         self.control = None if controls is None else controls[i]
-        self.activation = None if activations is None or self.state is None else activations[self.state]
-        types = (("gain", GAINS), ("bias", BIASES), ("dyn", DYNAMICS))
-        *self.laws, self.dynamics = (_word(known, getattr(m, f"actuator_{key}type")[i]) for key, known in types)
-        self.is_muscle = self.laws[0] == "muscle"
-        self.gear, self.parameters = (rows(m, f"actuator_{key}", i) for key in ("gear", "dynprm"))
-        self.gain, self.bias = (_numbers(m, i, key, law) for key, law in zip(("gain", "bias"), self.laws, strict=True))
-        self.controls, self.forces, self.activations = (_range(m, i, key) for key in ("ctrl", "force", "act"))
-        self.lengths = rows(m, "actuator_lengthrange", i)
-        on_joint = self.target in ("joint", "jointinparent")
+        self.activation = activations[self.actadr] if activations is not None and self.has_state else None
+        self.laws, self.is_muscle = [self.gaintype, self.biastype], self.gaintype == "muscle"
+        self.gain, self.bias = self._numbers(self.gainprm, self.gaintype), self._numbers(self.biasprm, self.biastype)
+        self.controls, self.forces, self.activations = (
+            getattr(self, f"{key}range") if getattr(self, f"{key}limited") else None for key in ("ctrl", "force", "act")
+        )
+        on_joint = self.trntype in JOINTS
         if on_joint and m.jnt_actfrclimited[self.on] and self.gear[0] and alone[self.on]:
             ends = sorted(float(force) / self.gear[0] for force in m.jnt_actfrcrange[self.on])
             low, high = self.forces or ends
             self.forces = min(max(low, ends[0]), ends[1]), min(max(high, ends[0]), ends[1])
         self.problem = ""
-        if UNKNOWN in (*self.laws, self.dynamics) or m.actuator_plugin[i] >= 0:
+        if UNKNOWN in (*self.laws, self.dyntype) or m.actuator_plugin[i] >= 0:
             self.problem = "its force law; it does nothing here"
-        elif 0 <= m.actuator_group[i] <= LAST_GROUP and m.opt.disableactuator >> int(m.actuator_group[i]) & 1:
+        elif 0 <= self.group <= LAST_GROUP and m.opt.disableactuator >> self.group & 1:
             self.problem = "actuatorgroupdisable; it does nothing"
-        elif self.target == "site" and m.actuator_trnid[i, 1] >= 0:
+        elif self.trntype == "site" and self.trnid[1] >= 0:
             self.problem = "refsite; it does nothing here"
-        elif not on_joint and self.target not in ("tendon", "site"):
-            self.problem = f"an actuator on a {self.target}; it does nothing here"
+        elif not on_joint and self.trntype not in ("tendon", "site"):
+            self.problem = f"an actuator on a {self.trntype}; it does nothing here"
+
+    def _numbers(self, row: tuple[float, ...], law: str) -> tuple[float, ...]:
+        """The numbers of a gain or bias; of a muscle with the peak force, which MuJoCo may compute of `scale`."""
+        if law != "muscle":
+            return row[:3] if law == "affine" else (row[0] if law == "fixed" else 0.0, 0.0, 0.0)
+        computed = row[3] / max(MIN_DIVISOR, self.acc0)
+        return (*row[:2], computed if row[2] < 0 else row[2], *row[3:])
 
     def is_plain(self, position_matters: bool = True) -> bool:
         """Whether the force is a gain times the control; where the length is zero, a servo's is too."""
-        idle = self.laws[1] != "muscle" and not self.bias[0] and not self.bias[2]
-        return self.laws[0] == "fixed" and idle and not (position_matters and self.bias[1]) and self.dynamics == "none"
+        idle = self.biastype != "muscle" and not self.bias[0] and not self.bias[2]
+        return self.gaintype == "fixed" and idle and not (position_matters and self.bias[1]) and self.dyntype == "none"
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -102,39 +99,19 @@ class FileDrive:
         return {"lower": low, "upper": high}
 
 
-def _drives_of_joints(m: Any) -> Array:
+def _drives_of_joints(source: Source) -> Array:
     """(2, njnt) how many actuators act on each hinge or slide itself, and how many by tendons, sites and bodies;
     those of spatial tendons, sites and bodies act on all."""
-    own, others = counts = np.zeros((2, m.njnt), dtype=int)
-    for target, on in zip(m.actuator_trntype, m.actuator_trnid[:, 0], strict=True):
-        word = _word(TRANSMISSIONS, target)
-        first = int(m.tendon_adr[on]) if word == "tendon" else 0
-        parts = slice(first, first + int(m.tendon_num[on])) if word == "tendon" else slice(0, 0)
-        if word in ("joint", "jointinparent"):
+    own, others = counts = np.zeros((2, source.m.njnt), dtype=int)
+    for drive in source.parts("actuator"):
+        on = drive.trnid[0]
+        if drive.trntype in JOINTS:
             own[on] += 1
-        elif word == "tendon" and m.wrap_type[first] == FIXED:
-            others[m.wrap_objid[parts]] += 1
+        elif drive.trntype == "tendon" and (parts := parts_along(Part(source, "tendon", on)))[0].type == "joint":
+            others[[part.objid for part in parts]] += 1
         else:
             others += 1
     return counts
-
-
-def _word(words: tuple[str, ...], code: Any) -> str:
-    return words[int(code)] if 0 <= int(code) < len(words) else UNKNOWN
-
-
-def _numbers(m: Any, i: int, key: str, law: str) -> tuple[float, ...]:
-    """The numbers of a gain or bias; of a muscle with the peak force, which MuJoCo may compute of `scale`."""
-    found = rows(m, f"actuator_{key}prm", i)
-    if law != "muscle":
-        return found[:3] if law == "affine" else (found[0] if law == "fixed" else 0.0, 0.0, 0.0)
-    computed = found[3] / max(MIN_DIVISOR, float(m.actuator_acc0[i]))
-    return (*found[:2], computed if found[2] < 0 else found[2], *found[3:])
-
-
-def _range(m: Any, i: int, key: str) -> tuple[float, float] | None:
-    low, high = rows(m, f"actuator_{key}range", i)
-    return (low, high) if getattr(m, f"actuator_{key}limited")[i] else None
 
 
 @frozen
@@ -167,69 +144,62 @@ class Drives:
     driven: set[int] = field(default_factory=set)
 
 
-def read_actuators(source: Source, skeleton: Skeleton, start: Start) -> Drives:
+def read_actuators(skeleton: Skeleton, start: Start) -> Drives:
     """All actuators; what has no place here is noted. start: their controls and activations, None for what no keyframe
     says."""
-    m: Any = source.m
-    found, (own, others) = Drives(count=getattr(m, "nactuator", m.nu)), _drives_of_joints(m)
-    alone = (own == 1) & (others == 0)
-    for j in np.nonzero(np.asarray(m.jnt_actfrclimited) & (own + others > 0) & ~alone)[0]:
-        source.note("joint", int(j), "actuatorfrcrange of a joint with several actuators, or one that is not its own")
+    source = skeleton.source
+    own, others = _drives_of_joints(source)
+    alone, found = (own == 1) & (others == 0), Drives(count=len(source.parts("actuator")))
+    for j in np.nonzero(np.asarray(source.m.jnt_actfrclimited) & (own + others > 0) & ~alone)[0]:
+        skeleton.joints[j].note("actuatorfrcrange of a joint with several actuators, or one that is not its own")
     for i in range(found.count):
         drive = FileDrive(source, i, alone, start)
-        if drive.target == "tendon":
+        if drive.trntype == "tendon":
             found.driven.add(drive.on)
-        joint = skeleton.joints[drive.on] if drive.target in ("joint", "jointinparent") else ""
+        joint = skeleton.joints[drive.on] if drive.trntype in JOINTS else None
         if drive.problem:
-            source.note("actuator", i, drive.problem)
-        elif drive.target == "tendon":
-            on_tendon = _on_tendon(drive, source)
-            if on_tendon is not None:
-                name = source.name("tendon", drive.on) or f"tendon_{drive.on + 1}"
-                found.tendons.setdefault(name, []).append(on_tendon)
-        elif joint in skeleton.refs:
-            _on_joint(drive, joint, source, skeleton, found)
-        elif joint in skeleton.balls and drive.is_plain():
+            drive.note(drive.problem)
+        elif drive.trntype == "tendon":
+            if (on_tendon := _on_tendon(drive)) is not None:
+                found.tendons.setdefault(tendon_name(Part(source, "tendon", drive.on)), []).append(on_tendon)
+        elif joint is not None and joint.single:
+            _on_joint(drive, joint, found)
+        elif joint is not None and joint.type == "ball" and drive.is_plain():
             # a torque between the bodies, about `gear` in the axes of the child, or in those of the parent
-            child, parent = skeleton.balls[joint]
+            child, parent = skeleton.balls[joint.coordinate]
             gear, size = _unit(np.array(drive.gear[:3]))
-            first, second, sign = (child, parent, 1.0) if drive.target == "joint" else (parent, child, -1.0)
-            force = sign * size * drive.gain[0]
-            torque = TorqueActuator(
-                drive.name, first, second, gear, in_world=False, optimal_force=force, **drive.bounds
-            )
-            found.actuators.append(torque)
-        elif drive.target == "site":
-            _on_site(drive, source, skeleton, found)
+            first, second, sign = (child, parent, 1.0) if drive.trntype == "joint" else (parent, child, -1.0)
+            force = {"optimal_force": sign * size * drive.gain[0], **drive.bounds}
+            found.actuators.append(TorqueActuator(drive.label, first, second, gear, in_world=False, **force))
+        elif drive.trntype == "site":
+            _on_site(drive, skeleton, found)
         else:
-            source.note("actuator", i, f"an actuator on a {drive.target} of this type; it does nothing here")
+            drive.note(f"an actuator on a {drive.trntype} of this type; it does nothing here")
     return found
 
 
 # ---- tendons -------------------------------------------------------------------------------------------------
 
 
-def _on_tendon(
-    drive: FileDrive, source: Source, reach: tuple[float, float] | None = None, sign: int = 1
-) -> Drive | None:
+def _on_tendon(drive: FileDrive, reach: tuple[float, float] | None = None, sign: int = 1) -> Drive | None:
     """The law of a tendon, whose length follows that of the file by a sign; None, noted, for one that this package does
     not have. reach: of a control without limits."""
     gear = sign * drive.gear[0]
     if "muscle" in drive.laws:
-        law = _muscle(drive, source, gear)
+        law = _muscle(drive, gear)
         if law is None:
             return None
-        dynamics = _dynamics(drive, source, (0.0, 1.0), (0.0, 1.0))
+        dynamics = _dynamics(drive, (0.0, 1.0), (0.0, 1.0))
         return Drive(_cut_off(law, drive, gear), _activation(drive, dynamics), dynamics)
     low, high = drive.controls or reach or _usual_controls(drive)
     if drive.controls is None:
-        source.note("actuator", drive.index, f"a control without limits; read as one within [{low:g}, {high:g}]")
+        drive.note(f"a control without limits; read as one within [{low:g}, {high:g}]")
     controls = low, high
-    if drive.dynamics == "muscle":
+    if drive.dyntype == "muscle":
         low, high = 0.0, 1.0
-    elif drive.dynamics == "integrator" and drive.activations is not None:
+    elif drive.dyntype == "integrator" and drive.activations is not None:
         low, high = drive.activations
-    dynamics = _dynamics(drive, source, controls, (low, high))
+    dynamics = _dynamics(drive, controls, (low, high))
     path_law, low, high = _affine(drive, gear, low, high)
     scale = 1.0 / (high - low) if high != low else 0.0
     return Drive(_cut_off(path_law, drive, gear), _activation(drive, dynamics, low, scale), dynamics)
@@ -239,28 +209,28 @@ def _activation(
     drive: FileDrive, dynamics: ActivationDynamics | None, offset: float = 0.0, scale: float = 1.0
 ) -> float | None:
     """At the start: that of the file, or the control without dynamics, less `offset`, times `scale`."""
-    own = drive.control if dynamics is None or drive.state is None else drive.activation
+    own = drive.activation if dynamics is not None and drive.has_state else drive.control
     return None if own is None and dynamics is None else min(max(((own or 0.0) - offset) * scale, 0.0), 1.0)
 
 
 def _usual_controls(drive: FileDrive) -> tuple[float, float]:
     """Of a control without limits: those that pull, and both directions of a speed."""
-    if drive.dynamics == "integrator":
+    if drive.dyntype == "integrator":
         return -1.0, 1.0
     pushes = drive.laws == ["fixed", "none"] and drive.gear[0] * drive.gain[0] > 0
     return (-1.0, 0.0) if pushes else (0.0, 1.0)
 
 
 def _dynamics(
-    drive: FileDrive, source: Source, controls: tuple[float, float], activations: tuple[float, float]
+    drive: FileDrive, controls: tuple[float, float], activations: tuple[float, float]
 ) -> ActivationDynamics | None:
     """How the activation, over its range, follows the control, over its own."""
-    dyntype, numbers, bounds = drive.dynamics, drive.parameters, drive.activations
+    dyntype, numbers, bounds = drive.dyntype, drive.dynprm, drive.activations
     if dyntype == "integrator" and bounds is not None and controls[0] < 0.0 < controls[1] and bounds[0] < bounds[1]:
         size = bounds[1] - bounds[0]
         return ActivationDynamics(size / controls[1], -size / controls[0], "integral")
     if dyntype != "none" and bounds is not None and (bounds[0] > activations[0] or bounds[1] < activations[1]):
-        source.note("actuator", drive.index, "actrange; its activation is not cut off")
+        drive.note("actrange; its activation is not cut off")
     if dyntype == "muscle":
         rise, fall, smooth = numbers[:3]
         form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
@@ -268,7 +238,7 @@ def _dynamics(
     if dyntype in ("filter", "filterexact"):
         return ActivationDynamics(numbers[0], numbers[0], "linear") if numbers[0] > 0 else None
     if dyntype != "none":
-        source.note("actuator", drive.index, f"dyntype {dyntype}; its activation follows its control at once")
+        drive.note(f"dyntype {dyntype}; its activation follows its control at once")
     return None
 
 
@@ -284,21 +254,21 @@ def _cut_off(law: ForceLaw, drive: FileDrive, gear: float) -> ForceLaw:
     return clipped_law(**own, least_force=least, greatest_force=greatest)
 
 
-def _muscle(drive: FileDrive, source: Source, gear: float) -> MujocoMuscle | None:
+def _muscle(drive: FileDrive, gear: float) -> MujocoMuscle | None:
     """The law of a muscle, of the path length itself: gear times it is the actuator's length."""
     problem = None
     if not drive.is_muscle or drive.laws[1] == "affine":
         problem = "a muscle whose gain or bias is none of a muscle"
     elif gear == 0:
         problem = "a muscle with gear 0"
-    elif drive.lengths[0] >= drive.lengths[1]:
+    elif drive.lengthrange[0] >= drive.lengthrange[1]:
         problem = "a muscle without lengthrange"
     if problem is not None:
-        effect = "its path is read" if drive.target == "tendon" else "it does nothing here"
-        source.note("actuator", drive.index, f"{problem}; {effect}")
+        effect = "its path is read" if drive.trntype == "tendon" else "it does nothing here"
+        drive.note(f"{problem}; {effect}")
         return None
     lowest, highest, force, _, lmin, lmax, vmax, _, fvmax = drive.gain[:9]
-    shortest, longest = (x / gear for x in drive.lengths)
+    shortest, longest = (x / gear for x in drive.lengthrange)
     passive = _passive(drive.gain, drive.bias) if drive.laws[1] == "muscle" else {"passive_force": 0.0}
     return MujocoMuscle(gear * force, shortest, longest, lowest, highest, lmin, lmax, vmax, eccentric_force=fvmax,
                         **passive)  # fmt: skip
@@ -334,61 +304,60 @@ def _affine(drive: FileDrive, gear: float, low: float, high: float) -> tuple[For
 # ---- joints and sites ----------------------------------------------------------------------------------------
 
 
-def _on_joint(drive: FileDrive, joint: str, source: Source, skeleton: Skeleton, found: Drives) -> None:
+def _on_joint(drive: FileDrive, joint: FileJoint, found: Drives) -> None:
     """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper.
 
     It acts along a path that is linear in the coordinate if no actuator here has such a law. That is so for a muscle, a
     gain that depends on length or speed, a constant bias, and one that grows with length or speed. It is also so for a
     force with a range that does not follow from the control alone.
     """
-    gear, gain, bias = drive.gear[0], drive.gain, drive.bias
-    curved = "muscle" in (*drive.laws, drive.dynamics)
-    cut_off = drive.forces is not None and (any(bias) or drive.dynamics != "none" or not gain[0])
+    name, gear, gain, bias = joint.coordinate, drive.gear[0], drive.gain, drive.bias
+    curved = "muscle" in (*drive.laws, drive.dyntype)
+    cut_off = drive.forces is not None and (any(bias) or drive.dyntype != "none" or not gain[0])
     pushes = max(bias[1:], default=0.0) > 0  # no spring and no damper
     if curved or any(gain[1:]) or (bias[0] and not bias[1]) or pushes or cut_off:
         reach = None
         if gain[0] and bias[1] == -gain[0]:  # the set points of a servo over the joint's range
-            ends = next((c.range for c in skeleton.coordinates if c.name == joint), None)
-            low, high = sorted(gear * end for end in ends or (math.inf, math.inf))
+            low, high = sorted(gear * end for end in joint.range or (math.inf, math.inf))
             reach = (low, high) if np.isfinite([low, high]).all() else None
         sign = -1 if drive.is_muscle and gear < 0 else 1  # an antagonist: its path shortens as the coordinate grows
-        on_path = _on_tendon(drive, source, reach, sign)
+        on_path = _on_tendon(drive, reach, sign)
         if on_path is not None:
-            found.joints[drive.name] = joint, float(sign), on_path
+            found.joints[drive.label] = name, float(sign), on_path
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **drive.bounds}
     actuator: type[CoordinateActuator] = CoordinateActuator
     low, high = drive.activations or (-math.inf, math.inf)
-    if drive.dynamics == "integrator":
+    if drive.dyntype == "integrator":
         actuator = IntegratingCoordinateActuator
         own = min(max(0.0, low), high) if drive.activation is None else drive.activation
         given |= {"activation": own, "least_activation": low, "greatest_activation": high}
-    elif drive.dynamics in ("filter", "filterexact"):
+    elif drive.dyntype in ("filter", "filterexact"):
         if low > given["lower"] or high < given["upper"]:
-            source.note("actuator", drive.index, "actrange; its activation is not cut off")
+            drive.note("actrange; its activation is not cut off")
         actuator = ActivationCoordinateActuator
-        given |= {"activation_time": drive.parameters[0], "activation": drive.activation or 0.0}
-    found.actuators.append(actuator(drive.name, joint, **given))
+        given |= {"activation_time": drive.dynprm[0], "activation": drive.activation or 0.0}
+    found.actuators.append(actuator(drive.label, name, **given))
     if any(bias):
         stiffness = -gear * gear * bias[1]
         rest = gear * bias[0] / stiffness if stiffness else 0.0
-        found.forces.append(CoordinateSpring(f"{drive.name}_bias", joint, stiffness, rest, -gear * gear * bias[2]))
+        found.forces.append(CoordinateSpring(f"{drive.label}_bias", name, stiffness, rest, -gear * gear * bias[2]))
 
 
-def _on_site(drive: FileDrive, source: Source, skeleton: Skeleton, found: Drives) -> None:
+def _on_site(drive: FileDrive, skeleton: Skeleton, found: Drives) -> None:
     """A force or a torque in the axes of a site: `gear` tells its direction. Its length is zero, so that a position
     servo without damping gives its gain times the control."""
     force, torque = np.array(drive.gear[:3]), np.array(drive.gear[3:])
     if not drive.is_plain(position_matters=False) or (force.any() and torque.any()):
-        source.note("actuator", drive.index, "an actuator on a site of this type; it does nothing here")
+        drive.note("an actuator on a site of this type; it does nothing here")
         return
     point, turns = skeleton.sites[drive.on], torque.any()
     direction, size = _unit(skeleton.axes[drive.on] @ (torque if turns else force))
     given: dict[str, Any] = {"optimal_force": size * drive.gain[0], **drive.bounds}
     if turns:
-        found.actuators.append(TorqueActuator(drive.name, point.body, GROUND, direction, in_world=False, **given))
+        found.actuators.append(TorqueActuator(drive.label, point.body, GROUND, direction, in_world=False, **given))
     else:
-        found.actuators.append(PointActuator(drive.name, point.body, three(point.position), direction, **given))
+        found.actuators.append(PointActuator(drive.label, point.body, three(point.position), direction, **given))
 
 
 def _unit(v: Array) -> tuple[tuple[float, float, float], float]:

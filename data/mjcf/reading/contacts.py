@@ -1,17 +1,15 @@
 """Contact of geoms: which pairs MuJoCo lets touch, and this package's compliant force between them."""
 
-from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import frozen
-from myoquat.data.mjcf.reading.bodies import Geom, Skeleton
+from myoquat.core import Array, frozen
+from myoquat.data.mjcf.reading.bodies import Skeleton, touches
 from myoquat.data.mjcf.reading.softness import Softness, mixed_softness
-from myoquat.data.mjcf.source import Source
+from myoquat.data.mjcf.source import CODES, Part
 from myoquat.data.xml import three
-from myoquat.joints import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.joints.multibody.system import Poses
 from myoquat.muscle.contact import ContactCapsule, ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.forces import LinearContact
@@ -35,153 +33,151 @@ class GeomPair:
     softness  how softly they press
     """
 
-    first: Geom
-    second: Geom
+    first: Part
+    second: Part
     friction: float
     condim: int
     margin: float
     softness: Softness
 
 
-def read_contacts(source: Source, skeleton: Skeleton, system: ArticulatedSystem) -> tuple[LinearContact, ...]:
+def read_contacts(skeleton: Skeleton, system: ArticulatedSystem) -> tuple[LinearContact, ...]:
     """Forces between spheres and capsules, and of these and ellipsoids on planes; a capsule rests on a plane with both
     ends. Spheres about one point, whose contact has no direction, and other pairs are noted by types and names."""
     forces: list[LinearContact] = []
     poses = system.poses(system.random(SAMPLED_POSES, np.random.default_rng(0)))
-    for number, pair in enumerate(pairs_of(source, skeleton), start=1):
-        problem = ", whose centres always coincide" if _concentric(pair, poses) else ""
+    for number, pair in enumerate(pairs_of(skeleton), start=1):
         types = {pair.first.type, pair.second.type}
-        if problem or not types <= (ON_PLANES | {"plane"} if "plane" in types else ROUND):
-            names = f"{_described(pair.first)} and {_described(pair.second)}{problem}"
-            source.note("geom", pair.second.index, f"contact of {names}; they pass through each other")
+        concentric = types == {"sphere"} and _concentric(pair, poses, skeleton)
+        if concentric or not types <= (ON_PLANES | {"plane"} if "plane" in types else ROUND):
+            names = " and ".join(
+                f"{geom.type} {geom.name or f'of {skeleton.names[geom.bodyid]}'}" for geom in (pair.first, pair.second)
+            )
+            problem = ", whose centres always coincide" if concentric else ""
+            pair.second.note(f"contact of {names}{problem}; they pass through each other")
             continue
         if pair.condim > 3:
-            effect = f"condim {pair.condim}; {UNBRAKED[pair.condim]} is not braked by friction"
-            source.note("geom", pair.second.index, effect)
-        forces += _forces(f"contact_{number}", pair, source)
+            pair.second.note(f"condim {pair.condim}; {UNBRAKED[pair.condim]} is not braked by friction")
+        forces += _forces(f"contact_{number}", pair, skeleton)
     return tuple(forces)
 
 
-def _described(geom: Geom) -> str:
-    return f"{geom.type} {geom.name or f'of {geom.body}'}"
+def _concentric(pair: GeomPair, poses: Poses, skeleton: Skeleton) -> bool:
+    """Whether the centres of two geoms are one point at all of these poses."""
+    geoms = pair.first, pair.second
+    first, second = (world_point(poses, skeleton.names[geom.bodyid], geom.pos) for geom in geoms)
+    return bool((np.abs(first - second) < COINCIDENT_M).all())
 
 
-def _forces(name: str, pair: GeomPair, source: Source) -> list[LinearContact]:
+def _forces(name: str, pair: GeomPair, skeleton: Skeleton) -> list[LinearContact]:
     """One force between two solids, and one for every point with which a solid rests on a plane."""
     first, second = (pair.second, pair.first) if pair.second.type == "plane" else (pair.first, pair.second)
-    bodies = [int(source.m.geom_bodyid[geom.index]) for geom in (first, second)]
-    mobility = sum(float(source.m.body_invweight0[body, 0]) for body in bodies)
+    weights = skeleton.source.m.body_invweight0
+    mobility = sum(float(weights[geom.bodyid, 0]) for geom in (first, second))
     if mobility <= 0:
         return []
     stiffness, damping = pair.softness.spring(mobility)
-    grip = {"friction": pair.friction, "transition": pair.softness.onset, "margin": pair.margin}
-    if first.type != "plane":
-        return [LinearContact(name, _solid(first), _solid(second), stiffness, damping, **grip)]
-    floor, feet = _plane(first), _ends(second) if second.type == "capsule" else [_solid(second)]
+    ground = _surface(first, skeleton)
+    feet = (
+        _ends(second, skeleton) if {first.type, second.type} == {"plane", "capsule"} else [_surface(second, skeleton)]
+    )
     return [
-        LinearContact(f"{name}_{k}" if len(feet) > 1 else name, floor, foot, stiffness, damping / len(feet), **grip)
+        LinearContact(
+            f"{name}_{k}" if len(feet) > 1 else name,
+            ground,
+            foot,
+            stiffness,
+            damping / len(feet),
+            friction=pair.friction,
+            transition=pair.softness.onset,
+            margin=pair.margin,
+        )
         for k, foot in enumerate(feet, start=1)
     ]
 
 
-def _name(geom: Geom) -> str:
-    return geom.name or f"{geom.body}_{geom.index}"
-
-
-def _plane(geom: Geom) -> ContactHalfSpace:
-    """All that lies behind a plane."""
-    return ContactHalfSpace(_name(geom), geom.body, geom.place.position, three(geom.place.R[:, 2]))  # type: ignore[arg-type]
-
-
-def _solid(geom: Geom) -> ContactSurface:
-    common: dict[str, Any] = {"name": _name(geom), "body": geom.body, "position": geom.place.position}
+def _surface(geom: Part, skeleton: Skeleton) -> ContactSurface:
+    """The surface of a geom; that of a plane is all that lies behind it."""
+    name, body, position = _at(geom, skeleton)
+    if geom.type == "plane":
+        return ContactHalfSpace(name, body, position, three(_normal(geom)))
     if geom.type == "sphere":
-        return ContactSphere(radius=geom.sizes[0], **common)
-    common["orientation"] = geom.place.orientation
+        return ContactSphere(name, body, position, radius=geom.size[0])
+    turned: dict[str, Any] = {"name": name, "body": body, "position": position, "orientation": geom.quat}
     if geom.type == "ellipsoid":
-        return ContactEllipsoid(radii=three(geom.sizes), **common)
-    return ContactCapsule(radius=geom.sizes[0], half_length=geom.sizes[1], **common)
+        return ContactEllipsoid(radii=geom.size, **turned)
+    return ContactCapsule(radius=geom.size[0], half_length=geom.size[1], **turned)
 
 
-def _ends(geom: Geom) -> list[ContactSurface]:
+def _ends(geom: Part, skeleton: Skeleton) -> list[ContactSurface]:
     """The balls at the ends of a capsule."""
-    radius, half = geom.sizes
-    centers = (geom.place.p + sign * half * geom.place.R[:, 2] for sign in (1.0, -1.0))
-    return [
-        ContactSphere(f"{_name(geom)}_{k}", geom.body, three(center), radius) for k, center in enumerate(centers, 1)
-    ]
+    (name, body, position), (radius, half, _) = _at(geom, skeleton), geom.size
+    centers = (np.array(position) + sign * half * _normal(geom) for sign in (1.0, -1.0))
+    return [ContactSphere(f"{name}_{k}", body, three(center), radius) for k, center in enumerate(centers, 1)]
 
 
-def _concentric(pair: GeomPair, poses: Poses) -> bool:
-    """Whether the centres of two spheres are one point at all of these poses."""
-    geoms = pair.first, pair.second
-    if {geom.type for geom in geoms} != {"sphere"}:
-        return False
-    first, second = (world_point(poses, geom.body, geom.place.position) for geom in geoms)
-    return bool((np.abs(first - second) < COINCIDENT_M).all())
+def _at(geom: Part, skeleton: Skeleton) -> tuple[str, str, tuple[float, float, float]]:
+    """Its name, its body and its place on it."""
+    body = skeleton.names[geom.bodyid]
+    return geom.name or f"{body}_{geom.index}", body, geom.pos
+
+
+def _normal(geom: Part) -> Array:
+    normal: Array = np.asarray(rotation_matrix(np.array(geom.quat)))[:, 2]
+    return normal
 
 
 # ---- which pairs ---------------------------------------------------------------------------------------------
 
 
-def pairs_of(source: Source, skeleton: Skeleton) -> list[GeomPair]:
+def pairs_of(skeleton: Skeleton) -> list[GeomPair]:
     """The pairs that MuJoCo's collision detection passes on: those of <pair>, and all others whose contype and
     conaffinity agree. Their bodies can move against each other, are not parent and child, and no <exclude> names them.
     """
+    source = skeleton.source
     m: Any = source.m
     if source.disabled("CONTACT") or source.disabled("CONSTRAINT"):
         return []
-    explicit = list(_explicit(source, skeleton))
-    named = {frozenset((pair.first.index, pair.second.index)) for pair in explicit}
-    geoms = [geom for geom in skeleton.geoms if geom.touches]
+    geoms = [geom for geom in skeleton.geoms if touches(geom)]
     if len(geoms) > MAX_TOUCHING_GEOMS:
-        problem = f"contact of at most {MAX_TOUCHING_GEOMS} geoms is read, not of {len(geoms)}"
-        source.complain("geom", geoms[-1].index, problem)
+        geoms[-1].complain(f"contact of at most {MAX_TOUCHING_GEOMS} geoms is read, not of {len(geoms)}")
+    weld = m.body_weldid[m.geom_bodyid]  # the first of the bodies that move as one
+    found, done = [], set[frozenset[int]]()
+    for pair in source.parts("pair"):
+        first, second = (skeleton.geoms[i] for i in (pair.geom1, pair.geom2))
+        if weld[first.index] != weld[second.index]:
+            done.add(frozenset((first.index, second.index)))
+            friction = pair.friction[0] if pair.dim > 1 else 0.0
+            found.append(GeomPair(first, second, friction, pair.dim, pair.margin, Softness.of(pair)))
     # a signature is two numbers of bodies, of 16 bits each
     excluded = {frozenset((int(pair) >> 16, int(pair) & 0xFFFF)) for pair in m.exclude_signature}
-    filtered, found = not source.disabled("FILTERPARENT"), list(explicit)
-    for first, second in combinations(geoms, 2):
-        bodies = [int(m.geom_bodyid[geom.index]) for geom in (first, second)]
-        one, two = (int(m.body_weldid[body]) for body in bodies)
-        meets = first.contype & second.conaffinity or second.contype & first.conaffinity
-        if not meets or one == two or frozenset(bodies) in excluded:
-            continue
-        if filtered and one and two and (_above(m, one) == two or _above(m, two) == one):
-            continue
-        if frozenset((first.index, second.index)) not in named and _collide(first, second):
+    rows = [geom.index for geom in geoms]
+    types, affinities, weld = m.geom_contype[rows], m.geom_conaffinity[rows], weld[rows]
+    flat = np.isin(m.geom_type[rows], [CODES["geom_type"].index(word) for word in ("plane", "hfield")])
+    meets = (types[:, None] & affinities | affinities[:, None] & types) != 0
+    meets &= (weld[:, None] != weld) & ~(flat[:, None] & flat)
+    if not source.disabled("FILTERPARENT"):
+        carrying = m.body_weldid[m.body_parentid[weld]]  # the moving body on which a moving one hangs; 0 for the world
+        adjacent = (carrying[:, None] == weld) | (weld[:, None] == carrying)
+        meets &= ~(adjacent & (weld[:, None] > 0) & (weld > 0))
+    for one, two in np.argwhere(np.triu(meets)):
+        first, second = geoms[one], geoms[two]
+        bodies, indices = frozenset((first.bodyid, second.bodyid)), frozenset((first.index, second.index))
+        if bodies not in excluded and indices not in done:
             found.append(_implicit_pair(first, second))
     return found
 
 
-def _above(m: Any, weld: int) -> int:
-    """The moving body that a moving body hangs on; 0 for the world."""
-    return int(m.body_weldid[m.body_parentid[weld]])
-
-
-def _collide(first: Geom, second: Geom) -> bool:
-    """Whether MuJoCo computes contacts of two types: planes and height fields do not meet each other."""
-    return not {first.type, second.type} <= {"plane", "hfield"}
-
-
-def _implicit_pair(first: Geom, second: Geom) -> GeomPair:
+def _implicit_pair(first: Part, second: Part) -> GeomPair:
     """Of two geoms that no <pair> names. Margins add up. Friction and softness are those of the higher priority, else
     the greater friction, and the mean of the softness by `solmix`."""
-    decisive = [geom for geom in (first, second) if geom.priority == max(first.priority, second.priority)]
+    geoms = first, second
+    decisive = [geom for geom in geoms if geom.priority == max(first.priority, second.priority)]
     softness = (
-        decisive[0].softness
+        Softness.of(decisive[0])
         if len(decisive) == 1
-        else mixed_softness((first.softness, second.softness), (first.mix, second.mix))
+        else mixed_softness([Softness.of(geom) for geom in geoms], [geom.solmix for geom in geoms])
     )
     condim = max(geom.condim for geom in decisive)
-    friction = max(geom.friction for geom in decisive) if condim > 1 else 0.0
+    friction = max(geom.friction[0] for geom in decisive) if condim > 1 else 0.0
     return GeomPair(first, second, friction, condim, first.margin + second.margin, softness)
-
-
-def _explicit(source: Source, skeleton: Skeleton) -> Iterator[GeomPair]:
-    m: Any = source.m
-    for i in range(m.npair):
-        first, second = (skeleton.geoms[int(getattr(m, f"pair_geom{k}")[i])] for k in (1, 2))
-        if len({int(m.body_weldid[m.geom_bodyid[geom.index]]) for geom in (first, second)}) == 2:
-            condim = int(m.pair_dim[i])
-            friction = float(m.pair_friction[i, 0]) if condim > 1 else 0.0
-            yield GeomPair(first, second, friction, condim, float(m.pair_margin[i]), Softness.of(source, "pair", i))

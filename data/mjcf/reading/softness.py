@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from myoquat.core import frozen
-from myoquat.data.mjcf.source import Source, rows
+from myoquat.data.mjcf.source import Part
 
 __all__ = ["SOLIMP", "Softness", "mixed_softness"]
 
@@ -38,11 +38,11 @@ class Softness:
         return stiffness, b * d / math.sqrt(1.0 - d) / mobility
 
     @classmethod
-    def of(cls, source: Source, array: str, i: int, suffix: str = "", word: str = "") -> "Softness":
-        """Of row i of `solref` and `solimp` of a type of part; ModelError for signs that differ or a zero."""
-        solref, solimp = (rows(source.m, f"{array}_sol{key}{suffix}", i) for key in ("ref", "imp"))
+    def of(cls, part: Part, suffix: str = "") -> "Softness":
+        """Of `solref` and `solimp` of a part; ModelError for signs that differ or a zero."""
+        solref, solimp = getattr(part, f"solref{suffix}"), getattr(part, f"solimp{suffix}")
         if (solref[0] > 0) != (solref[1] > 0) or not solref[0]:
-            source.complain(word or array, i, f"solref must be two positive or two negative numbers, not {solref}")
+            part.complain(f"solref must be two positive or two negative numbers, not {solref}")
         return cls(solref, solimp[1], solimp[2])
 
     @property

@@ -1,21 +1,20 @@
-"""Tendons and the limits of joints and tendons: muscles, springs, friction and limits along paths."""
+"""Tendons: muscles, springs, friction and limits along paths."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, frozen
+from myoquat.core import Array
 from myoquat.data.mjcf.reading.actuators import Drive, Drives
-from myoquat.data.mjcf.reading.bodies import GROUND, Geom, Skeleton
+from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, narrowed, parts_along, tendon_name
 from myoquat.data.mjcf.reading.softness import Softness
-from myoquat.data.mjcf.source import Source, rows
+from myoquat.data.mjcf.source import Part, Source
 from myoquat.joints import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.muscle import (
-    CoordinateLimit,
     HalfPlaneCylinder,
     HalfPlaneSphere,
     InsideCylinder,
@@ -32,77 +31,17 @@ from myoquat.muscle import (
     WrapSphere,
     function_path,
 )
-from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathFriction, PathLimit, PathSpring, SlackSpring
 
 __all__ = [
     "SLIP_SPEED",
     "Combination",
-    "Used",
     "combinations_of",
     "length_at",
     "on_offset_path",
-    "read_ball_limits",
-    "read_limits",
     "read_tendons",
+    "used_by_tendons",
 ]
-
-
-# ---- Limits of joints and tendons as forces that set in where a range is left -------------------------------------
-
-
-MIN_ANGLE = 1e-6  # [rad] at which a limit of a ball joint acts, whatever its margin
-
-
-def read_limits(skeleton: Skeleton) -> tuple[CoordinateLimit, ...]:
-    """A limit for every hinge and slide that has one, from its margin on. Its stiffness and damping are those of the
-    joint's soft constraint (`Softness.spring`); one that cannot move has none."""
-    found = []
-    for joint in skeleton.limited:
-        assert joint.range is not None
-        low, high = joint.range
-        if joint.mobility <= 0:
-            continue
-        stiffness, damping = joint.softness.spring(joint.mobility)
-        low, high = _narrowed(low, high, joint.margin)
-        found.append(
-            CoordinateLimit(
-                f"{joint.name}_limit", joint.name, low, high, stiffness, stiffness, joint.softness.onset, damping
-            )
-        )
-    return tuple(found)
-
-
-def read_ball_limits(skeleton: Skeleton) -> tuple[RotationLimit, ...]:
-    """A limit for every ball joint that has one, of the angle of its rotation vector: the greater end of the file's
-    range. One that allows every rotation is none."""
-    found = []
-    for body, joint in skeleton.limited_balls:
-        assert joint.range is not None
-        upper = max(joint.range)
-        if joint.mobility <= 0 or upper - joint.margin > math.pi:
-            continue
-        stiffness, damping = joint.softness.spring(joint.mobility)
-        upper = max(upper - joint.margin, MIN_ANGLE)
-        found.append(RotationLimit(f"{joint.name}_limit", body, upper, stiffness, joint.softness.onset, damping))
-    return tuple(found)
-
-
-def _narrowed(low: float, high: float, margin: float) -> tuple[float, float]:
-    """The range from whose ends a limit acts; its middle where the margin leaves nothing."""
-    middle = (low + high) / 2
-    return min(low + margin, middle), max(high - margin, middle)
-
-
-def _path_limit(source: Source, i: int) -> PathLimit | None:
-    """The law of a tendon's limit; None for a tendon without, or that nothing moves."""
-    m, mobility = source.m, float(source.m.tendon_invweight0[i])
-    low, high = rows(m, "tendon_range", i)
-    if not m.tendon_limited[i] or mobility <= 0:
-        return None
-    softness = Softness.of(source, "tendon", i, "_lim")
-    stiffness, damping = softness.spring(mobility)
-    return PathLimit(stiffness, *_narrowed(low, high, float(m.tendon_margin[i])), damping, softness.onset)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -110,38 +49,25 @@ def _path_limit(source: Source, i: int) -> PathLimit | None:
 # Fixed tendons, linear combinations of the coordinates of joints, as paths whose length is that plus an offset.
 
 
-JOINT, PULLEY, SITE, SPHERE, CYLINDER = range(1, 6)  # what a tendon runs over
 Combination = dict[str, float]  # coefficients by coordinate
 FREE_REACH = 100.0  # [rad, m] of a coordinate without a range, 16 turns
 
 
-def combinations_of(source: Source, skeleton: Skeleton) -> dict[str, Combination]:
+def combinations_of(skeleton: Skeleton) -> dict[str, Combination]:
     """The coefficients of all <fixed> tendons by coordinate, by the tendons' names. ModelError for one whose
     coefficients are all zero."""
-    m, combinations = source.m, {}
-    for i in range(m.ntendon):
-        parts = _parts(m, i)
-        if not parts or int(m.wrap_type[parts[0]]) != JOINT:
-            continue
+    combinations = {}
+    for tendon in skeleton.source.parts("tendon"):
         found: Combination = {}
-        for k in parts:
-            name = skeleton.joints[int(m.wrap_objid[k])]
-            found[name] = found.get(name, 0.0) + float(m.wrap_prm[k])
-        if not any(found.values()):
-            source.complain("tendon", i, "a fixed tendon needs a joint whose coef is not zero")
-        combinations[tendon_name(source, i)] = {name: coefficient for name, coefficient in found.items() if coefficient}
+        for part in parts_along(tendon):
+            if part.type == "joint":
+                name = skeleton.joints[part.objid].coordinate
+                found[name] = found.get(name, 0.0) + part.prm
+        if found and not any(found.values()):
+            tendon.complain("a fixed tendon needs a joint whose coef is not zero")
+        if found:
+            combinations[tendon_name(tendon)] = {name: factor for name, factor in found.items() if factor}
     return combinations
-
-
-def tendon_name(source: Source, i: int) -> str:
-    """The name of a tendon, 'tendon_<number>' without one."""
-    return source.name("tendon", i) or f"tendon_{i + 1}"
-
-
-def _parts(m: Any, i: int) -> range:
-    """The numbers of what a tendon runs over."""
-    first = int(m.tendon_adr[i])
-    return range(first, first + int(m.tendon_num[i]))
 
 
 def length_at(combination: Mapping[str, float], coordinates: Mapping[str, float]) -> float:
@@ -152,19 +78,19 @@ def length_at(combination: Mapping[str, float], coordinates: Mapping[str, float]
 def offset_of(combination: Mapping[str, float], skeleton: Skeleton) -> float:
     """A power of two above twice the greatest magnitude of the combination in the ranges of the coordinates. Where one
     has no range, in 100 rad or m."""
-    ranges = {c.name: c.range for c in skeleton.coordinates}
     reach = 0.0
     for name, coefficient in combination.items():
-        ends = ranges.get(name) or (-FREE_REACH, FREE_REACH)
-        reach += abs(coefficient) * max(abs(x) for x in (*ends, skeleton.refs[name], 1.0))
+        joint = skeleton.singles[name]
+        ends = joint.range or (-FREE_REACH, FREE_REACH)
+        reach += abs(coefficient) * max(abs(x) for x in (*ends, joint.ref, 1.0))
     return 2.0 ** math.ceil(math.log2(2 * reach)) if math.isfinite(reach) else math.inf
 
 
-def linear_path(combination: Mapping[str, float], offset: float) -> Any:
+def linear_path(combination: Mapping[str, float], offset: float) -> MusclePath:
     """A path whose length is the combination plus the offset."""
     names = tuple(combination)
     coefficients = (offset, *(combination[name] for name in reversed(names)))
-    return function_path(names, MultivariatePolynomial(len(names), 1, coefficients), GROUND)
+    return MusclePath(function_path(names, MultivariatePolynomial(len(names), 1, coefficients), GROUND))
 
 
 def on_offset_path(law: ForceLaw, offset: float) -> ForceLaw:
@@ -185,62 +111,47 @@ def on_offset_path(law: ForceLaw, offset: float) -> ForceLaw:
 SLIP_SPEED = 1e-3  # [m/s] below which dry friction is less than its greatest force
 IDLE = SlackSpring(0.0, 0.0, 0.0)  # the law of a tendon that has a length and no force
 ALIGNED_SINE = 1e-9  # sine of the angle by which a site may miss an axis of its surface
+SURFACES = ("sphere", "cylinder")
 
 
-@frozen
-class Used:
-    """The numbers of the sites and geoms that tendons run over."""
-
-    sites: frozenset[int]
-    geoms: frozenset[int]
-
-    @classmethod
-    def of(cls, m: Any) -> "Used":
-        """Those of all tendons."""
-        sites, geoms = set(), set()
-        for wrap_type, i, side in zip(m.wrap_type, m.wrap_objid, m.wrap_prm, strict=True):
-            if wrap_type == SITE:
-                sites.add(int(i))
-            elif wrap_type in (SPHERE, CYLINDER):
-                geoms.add(int(i))
-                sites |= {round(float(side))} if side >= 0 else set()
-        return cls(frozenset(sites), frozenset(geoms))
+def used_by_tendons(source: Source) -> tuple[set[int], set[int]]:
+    """The numbers of the sites and of the geoms that tendons run over."""
+    wraps = [wrap for tendon in source.parts("tendon") for wrap in parts_along(tendon)]
+    around = [wrap for wrap in wraps if wrap.type in SURFACES]
+    sites = {wrap.objid for wrap in wraps if wrap.type == "site"} | {round(wrap.prm) for wrap in around}
+    return sites, {wrap.objid for wrap in around}  # -1 for a surface without a side site is the number of none
 
 
-def read_tendons(source: Source, skeleton: Skeleton, drives: Drives, wrapping: str) -> tuple[Muscle, ...]:
+def read_tendons(skeleton: Skeleton, drives: Drives, wrapping: str) -> tuple[Muscle, ...]:
     """All tendons as muscles, and the actuators of joints whose laws only muscles have, along paths that are linear in
     a coordinate. What a path or a law of ours cannot hold is noted.
 
     The actuators, the spring, the friction and the limit of a tendon act along one path."""
     muscles: list[Muscle] = []
-    for i in range(source.m.ntendon):
-        muscles += _muscles(i, source, skeleton, drives, wrapping)
+    for tendon in skeleton.source.parts("tendon"):
+        muscles += _muscles(tendon, skeleton, drives, wrapping)
     for name, (joint, sign, drive) in drives.joints.items():
+        unused = f"{name}_actuator" if any(muscle.name == name for muscle in muscles) else name
         offset = offset_of({joint: sign}, skeleton)
-        path = MusclePath(linear_path({joint: sign}, offset))
-        muscles.append(_driven(_unused(name, muscles), path, drive, offset))
+        muscles.append(_driven(unused, linear_path({joint: sign}, offset), drive, offset))
     return tuple(muscles)
 
 
-def _unused(name: str, muscles: Sequence[Muscle]) -> str:
-    taken = {muscle.name for muscle in muscles}
-    return name if name not in taken else f"{name}_actuator"
-
-
-def _muscles(i: int, source: Source, skeleton: Skeleton, drives: Drives, wrapping: str) -> list[Muscle]:
-    name, offset = tendon_name(source, i), 0.0
+def _muscles(tendon: Part, skeleton: Skeleton, drives: Drives, wrapping: str) -> list[Muscle]:
+    name, offset = tendon_name(tendon), 0.0
     combination = skeleton.combinations.get(name)
     if combination is not None:
         offset = offset_of(combination, skeleton)
-        path = MusclePath(linear_path(combination, offset))
+        path = linear_path(combination, offset)
     else:
-        path = MusclePath(*_path(i, source, skeleton, wrapping))
+        path = _path(tendon, skeleton, wrapping)
     found = [_driven(name, path, drive, offset) for drive in drives.tendons.get(name, ())]
-    passive = (_spring(source, i, combination is not None), _friction(source, i), _path_limit(source, i))
+    passive = (_spring(tendon, combination is not None), _friction(tendon), _limit(tendon))
     found += [Muscle(name, path, on_offset_path(law, offset)) for law in passive if law is not None]
     if not found:
-        unread = combination is None and i in drives.driven
-        source.idle += [name] if drives.count and combination is None and not unread else []
+        unread = combination is None and tendon.index in drives.driven
+        if drives.count and combination is None and not unread:
+            tendon.source.idle.append(name)
         found = [Muscle(name, path, None if unread else IDLE)]
     return [found[0], *(replace(muscle, name=f"{name}_{k}") for k, muscle in enumerate(found[1:], start=2))]
 
@@ -249,18 +160,9 @@ def _driven(name: str, path: MusclePath, drive: Drive, offset: float) -> Muscle:
     return Muscle(name, path, on_offset_path(drive.law, offset), drive.activation, drive.dynamics)
 
 
-def _friction(source: Source, i: int) -> PathFriction | None:
-    friction = float(source.m.tendon_frictionloss[i])
-    if friction < 0:
-        source.complain("tendon", i, f"frictionloss must not be negative, not {friction:g}")
-    return PathFriction(friction, SLIP_SPEED) if friction else None
-
-
-def _spring(source: Source, i: int, fixed: bool) -> ForceLaw | None:
+def _spring(tendon: Part, fixed: bool) -> ForceLaw | None:
     """A spring that is slack between two lengths, and a damper."""
-    m = source.m
-    stiffness, damping = float(m.tendon_stiffness[i]), float(m.tendon_damping[i])
-    low, high = rows(m, "tendon_lengthspring", i)
+    stiffness, damping, (low, high) = tendon.stiffness, tendon.damping, tendon.lengthspring
     if not stiffness and not damping:
         return None
     if fixed:
@@ -270,64 +172,73 @@ def _spring(source: Source, i: int, fixed: bool) -> ForceLaw | None:
     return SlackSpring(stiffness, max(low, 0.0), max(high, 0.0), damping)
 
 
+def _friction(tendon: Part) -> PathFriction | None:
+    friction = tendon.frictionloss
+    if friction < 0:
+        tendon.complain(f"frictionloss must not be negative, not {friction:g}")
+    return PathFriction(friction, SLIP_SPEED) if friction else None
+
+
+def _limit(tendon: Part) -> PathLimit | None:
+    """The law of a tendon's limit; None for a tendon without, or that nothing moves."""
+    if not tendon.limited or tendon.invweight0 <= 0:
+        return None
+    softness = Softness.of(tendon, "_lim")
+    stiffness, damping = softness.spring(tendon.invweight0)
+    return PathLimit(stiffness, *narrowed(tendon), damping, softness.onset)
+
+
 # ---- paths -------------------------------------------------------------------------------------------------
 
 
-def _path(
-    i: int, source: Source, skeleton: Skeleton, wrapping: str
-) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...], tuple[Pulley, ...]]:
+def _path(tendon: Part, skeleton: Skeleton, wrapping: str) -> MusclePath:
     """The points of a tendon, what it wraps around between them, and its pulleys. `wrapping`: the rule on which side
     it passes surfaces."""
-    m: Any = source.m
     points: list[PathPoint] = []
-    wraps: list[Wrap] = []
+    around: list[tuple[Wrap, int, int]] = []  # surfaces, each on the piece, or the pieces in a row, between two points
     pulleys: list[Pulley] = []
-    before: int | None = None  # the surface, if any, on the piece that ends in the last point
     pending: Wrap | None = None
-    for k in _parts(m, i):
-        wrap_type, number, prm = int(m.wrap_type[k]), int(m.wrap_objid[k]), float(m.wrap_prm[k])
-        if wrap_type == SITE:
-            points.append(skeleton.sites[number])
-            before = None if pending is None else _wrap_piece(wraps, before, pending, len(points) - 1)
-            pending = None
-        elif wrap_type == PULLEY:
-            before = None
-            pulleys.append(Pulley(len(points), prm))
+    for part in parts_along(tendon):
+        end = len(points)
+        if part.type == "pulley":
+            pulleys.append(Pulley(end, part.prm))
+        elif part.type != "site":
+            pending = _surface(tendon, part, skeleton, wrapping)
         else:
-            pending = _surface(source, i, skeleton, wrapping, (number, round(prm) if prm >= 0 else None))
-    whole = (0, len(points) - 1)
-    freed = tuple(replace(wrap, points=None) if wrap.points == whole else wrap for wrap in wraps)
-    return tuple(points), freed, tuple(pulleys)
+            points.append(skeleton.sites[part.objid])
+            if pending is not None:
+                goes_on = bool(around) and around[-1][::2] == (pending, end - 1)
+                around.append((pending, around.pop()[1] if goes_on else end - 1, end))
+            pending = None
+    whole = 0, len(points) - 1
+    wraps = (wrap if (start, end) == whole else replace(wrap, points=(start, end)) for wrap, start, end in around)
+    return MusclePath(tuple(points), tuple(wraps), tuple(pulleys))
 
 
-def _wrap_piece(wraps: list[Wrap], before: int | None, wrap: Wrap, end: int) -> int:
-    """Add a surface on the piece that ends in point `end`, or extend that of the piece before to it. `before` is the
-    number of that surface, if the piece before has one. Returns the surface's number."""
-    if before is not None and wraps[before].surface == wrap:
-        first, _ = wraps[before].points or (end - 2, end - 1)
-        wraps[before] = replace(wraps[before], points=(first, end))
-        return before
-    wraps.append(replace(wrap, points=(end - 1, end)))
-    return len(wraps) - 1
-
-
-def _surface(source: Source, i: int, skeleton: Skeleton, wrapping: str, numbers: tuple[int, int | None]) -> Wrap | None:
-    """The surface of a geom, on the side of its side site or inside; None, noted, for a site on another body. numbers:
-    of the geom and of its side site."""
-    geom = skeleton.geoms[numbers[0]]
-    quadrant, Q = "all", geom.place.Q
-    if numbers[1] is not None:
-        site = skeleton.sites[numbers[1]]
-        if site.body != geom.body:
-            source.note("tendon", i, "a side site on another body")
+def _surface(tendon: Part, part: Part, skeleton: Skeleton, wrapping: str) -> Wrap | None:
+    """The surface of a geom, on the side of its side site or inside; None, noted, for a site on another body."""
+    geom = skeleton.geoms[part.objid]
+    body, rule, quadrant, Q = skeleton.names[geom.bodyid], "shortest", "all", np.array(geom.quat)
+    surfaces = OUTER_SURFACES
+    if part.prm >= 0:
+        site = skeleton.sites[round(part.prm)]
+        if site.body != body:
+            tendon.note("a side site on another body")
             return None
-        side = rotation_matrix(Q).T @ (np.array(site.position) - geom.place.p)
-        if float(np.linalg.norm(side)) < geom.sizes[0]:
-            return _wrap(geom, INNER_SURFACES[wrapping][geom.type], "all", geom.place.Q)
-        side = side * ([1.0, 1.0, 0.0] if geom.type == "cylinder" else 1.0)
-        quadrant, Q = _quadrant(side, Q)
-    rule = "shortest" if quadrant == "all" else wrapping
-    return _wrap(geom, OUTER_SURFACES[rule][geom.type], quadrant, Q)
+        rule, side = wrapping, np.asarray(rotation_matrix(Q)).T @ (np.array(site.position) - np.array(geom.pos))
+        if float(np.linalg.norm(side)) < geom.size[0]:
+            surfaces = INNER_SURFACES
+        else:
+            quadrant, Q = _quadrant(side * ([1.0, 1.0, 0.0] if geom.type == "cylinder" else 1.0), Q)
+    surface: Wrap = surfaces[rule][geom.type](
+        body=body,
+        position=geom.pos,
+        orientation=tuple(map(float, Q)),
+        quadrant=quadrant,
+        radius=geom.size[0],
+        name=geom.name,
+    )
+    return surface
 
 
 OUTER_SURFACES: dict[str, dict[str, Any]] = {
@@ -340,17 +251,6 @@ INNER_SURFACES: dict[str, dict[str, Any]] = {
     "mujoco": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
     "mujoco3": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
 }
-
-
-def _wrap(geom: Geom, surface: Any, quadrant: str, orientation: Array) -> Wrap:
-    return surface(
-        body=geom.body,
-        position=geom.place.position,
-        orientation=tuple(float(x) for x in orientation),
-        quadrant=quadrant,
-        radius=geom.sizes[0],
-        name=geom.name,
-    )
 
 
 def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:
