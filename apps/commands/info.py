@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -14,8 +14,9 @@ from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models,
 from myoquat.data.osim.left_out import change_of
 from myoquat.data.reports import UnsupportedElements
 from myoquat.joints.conversion.balls import ball_joint_obstacle
-from myoquat.joints.conversion.chains import Chain, find_chains
+from myoquat.joints.conversion.chains import find_chains
 from myoquat.joints.multibody.body import Body
+from myoquat.joints.types.follower import angles_of
 from myoquat.muscle import Model, Muscle
 from myoquat.muscle.coordinates import linear_couplings
 
@@ -77,7 +78,7 @@ def _lines(model: Model) -> Iterator[str]:
         f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
     )
     driven = {coupler.dependent for coupler in model.couplers}
-    chains = {chain.last: chain for chain in find_chains(system.bodies, linear_couplings(model.couplers))}
+    chains = {chain[-1].name: chain for chain in find_chains(system.bodies, linear_couplings(model.couplers))}
     locked = {coordinate.name for coordinate in model.coordinates if coordinate.locked}
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
@@ -134,12 +135,13 @@ def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> st
     return "; can be a quaternion joint" if not body.joint.by_sequence else ""
 
 
-def _chained(chain: Chain | None, locked: Collection[str]) -> str:
+def _chained(chain: Sequence[Body] | None, locked: Collection[str]) -> str:
     """Whether a body ends a chain of bodies that could be one quaternion joint, and why it is none."""
     if chain is None:
         return ""
-    with_others = f"with {', '.join(chain.bodies)}"
-    fixed = [name for name in chain.angles.all_names if name in locked]
+    *followers, last = chain
+    with_others = f"with {', '.join(body.name for body in followers)}"
+    fixed = [name for name in angles_of(last.joint).all_names if name in locked]
     if not fixed:
         return f"; {with_others} it can be a quaternion joint"
     return f"; {with_others} no quaternion joint unless it is named: {', '.join(fixed)} is locked"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, frozen
+from myoquat.core import Array
 from myoquat.joints import (
     ArticulatedSystem,
     Axis,
@@ -32,11 +32,11 @@ from myoquat.joints import (
 )
 from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.functions import Linear
-from myoquat.joints.types.angles import LEAST_DETERMINANT, Angles
+from myoquat.joints.types.angles import LEAST_DETERMINANT, Angles, Vector3
 from myoquat.joints.types.custom import are_parallel
 from myoquat.joints.vectors import axis_angle_matrix
 
-__all__ = ["Chain", "Coupling", "find_chains", "with_chains_restored"]
+__all__ = ["Coupling", "find_chains", "with_chains_restored"]
 
 
 SAME_POINT = 1e-12  # [m] between the points about which two rotations of a chain turn
@@ -53,38 +53,20 @@ _Link = tuple[Array, str, float, float]
 _Stage = tuple[Body, int, Array]
 
 
-@frozen
-class Chain:
-    """Rotating bodies and what they become: followers, and the body on its ball joint.
-
-    bodies    names of the bodies from the first on, without the last
-    last      name of the last body
-    replaced  the followers, then the last body on the ball joint
-    """
-
-    bodies: tuple[str, ...]
-    last: str
-    replaced: tuple[Body, ...]
-
-    @property
-    def angles(self) -> Angles:
-        """The named angles of the ball joint."""
-        return self.replaced[-1].joint.angles  # type: ignore[attr-defined]
-
-
-def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> tuple[Chain, ...]:
+def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> list[tuple[Body, ...]]:
     """The chains of rotating bodies that together are ball joints, each as short as can be, no body in two of them.
+
+    Of each chain these are the bodies that it becomes: followers, then the last body on the ball joint.
 
     couplings: linear couplers by the name of the coordinate that is driven.
     """
-    found: list[Chain] = []
-    taken: set[str] = set()
+    found, taken = list[tuple[Body, ...]](), set[str]()
     for body in bodies:
         chain = _chain_to(body, bodies, couplings) if body.name not in taken and _rotates(body) else None
-        if chain is not None and not taken & {*chain.bodies, chain.last}:
+        if chain is not None and taken.isdisjoint(names := {link.name for link in chain}):
             found.append(chain)
-            taken |= {*chain.bodies, chain.last}
-    return tuple(found)
+            taken |= names
+    return found
 
 
 def _rotates(body: Body) -> bool:
@@ -96,7 +78,7 @@ def _rotates(body: Body) -> bool:
     return still and bool(joint.nq) and all(axis.line is not None for axis in joint.rotations)
 
 
-def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> Chain | None:
+def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> tuple[Body, ...] | None:
     """The shortest chain that ends with a body and is a ball joint, if there is one."""
     known = {body.name: body for body in bodies}
     path = [last]
@@ -142,8 +124,8 @@ def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | None:
 
 def _as_ball(
     first: Body, links: Sequence[_Link], stages: Sequence[_Stage], couplings: Mapping[str, Coupling]
-) -> Chain | None:
-    """The chain as a ball joint and followers, all on what carries its first body; None if it is none.
+) -> tuple[Body, ...] | None:
+    """The chain as followers and a body on a ball joint, all on what carries its first body; None if it is none.
 
     Three coordinates turn a ball joint about three axes. No body is led from outside of it or has an idle
     coordinate.
@@ -182,8 +164,7 @@ def _as_ball(
         replace(body, joint=FollowerJoint(last.name, ball, tuple(turns[:count]), _turned(ONE, K.T @ F)), **placed)
         for body, count, F in stages[:-1]
     ]
-    bodies = tuple(body.name for body, _, _ in stages[:-1])
-    return Chain(bodies, last.name, (*followers, replace(last, joint=ball, **placed)))
+    return (*followers, replace(last, joint=ball, **placed))
 
 
 def _turned(Q: tuple[float, ...], K: Array) -> Any:
@@ -196,8 +177,7 @@ def _merged(turns: Sequence[Turn]) -> list[Turn]:
     """The rotations, successive ones about one axis summed."""
     found: list[Turn] = []
     for turn in turns:
-        if found and np.linalg.norm(np.cross(found[-1].axis, turn.axis)) < SAME_AXIS:
-            sign = float(np.sign(np.dot(found[-1].axis, turn.axis)))
+        if found and (sign := _same_axis(found[-1].axis, turn.axis)):
             row = np.array(found[-1].row) + sign * np.array(turn.row)
             found[-1] = replace(found[-1], row=_vector(row), offset=found[-1].offset + sign * turn.offset)
         else:
@@ -205,11 +185,16 @@ def _merged(turns: Sequence[Turn]) -> list[Turn]:
     return found
 
 
+def _same_axis(a: Vector3, b: Vector3) -> float:
+    """1 for two rotations about one axis, -1 about opposite ones, 0 about others."""
+    return float(np.sign(np.dot(a, b))) if np.linalg.norm(np.cross(a, b)) < SAME_AXIS else 0.0
+
+
 def _vector(values: object) -> Any:
     return tuple(float(v) + 0.0 for v in np.asarray(values).tolist())
 
 
-# ---- A ball joint and the frames that follow it as a chain of bodies again: the inverse of `find` -----------------
+# ---- A ball joint and the frames that follow it as a chain of bodies again: the inverse of `find_chains` ----------
 
 
 def with_chains_restored(system: ArticulatedSystem) -> tuple[ArticulatedSystem, dict[str, Coupling]]:
@@ -221,99 +206,78 @@ def with_chains_restored(system: ArticulatedSystem) -> tuple[ArticulatedSystem, 
     The chain moves as the ball joint does, if the couplings hold. Raises ModelError for a frame that does not follow
     some of the joint's rotations in their order.
     """
-    chains: dict[str, list[Body]] = {}
-    for body in system.bodies:
-        if body.joint.follows is not None:
-            chains.setdefault(body.joint.follows, []).append(body)
-    replaced: dict[str, Body] = {}
-    couplings: dict[str, Coupling] = {}
-    for body in system.bodies:
-        if body.name in chains:
-            chain = _Chain(body, chains[body.name])
-            replaced |= {link.name: link for link in chain.bodies()}
-            couplings |= chain.couplings
-    bodies = tuple(replaced.get(body.name, body) for body in system.bodies)
-    return replace(system, bodies=bodies), couplings
+    replaced, couplings = dict[str, Body](), dict[str, Coupling]()
+    for leader in system.bodies:
+        if followers := [body for body in system.bodies if body.joint.follows == leader.name]:
+            links, driven = _restored(leader, followers)
+            replaced |= {link.name: link for link in links}
+            couplings |= driven
+    return replace(system, bodies=tuple(replaced.get(body.name, body) for body in system.bodies)), couplings
 
 
-class _Chain:
-    """The bodies of one chain, from the first frame to the body on the ball joint."""
+def _restored(leader: Body, followers: list[Body]) -> tuple[list[Body], dict[str, Coupling]]:
+    """The bodies of a chain, from the first frame to the one on the ball joint, and the couplings of their coordinates.
+    Each body is on the one before, on rotations about axes: R(a, f) F = F R(F^T a, f)."""
+    joints: dict[str, Any] = {body.name: body.joint for body in followers}
+    followers.sort(key=lambda body: len(joints[body.name].turns))
+    angles: Angles = joints[followers[0].name].angles
+    whole, couplings, used = _all_turns(followers[-1]), dict[str, Coupling](), dict[str, str]()
+    found: list[Body] = []
 
-    def __init__(self, leader: Body, followers: Sequence[Body]) -> None:
-        joints: dict[str, Any] = {body.name: body.joint for body in followers}
-        self.leader, self.joints = leader, joints
-        self.followers = sorted(followers, key=lambda body: len(joints[body.name].turns))
-        self.angles: Angles = joints[followers[0].name].angles
-        self.couplings: dict[str, Coupling] = {}
-        self._used: dict[str, str] = {}  # the body of each coordinate
-
-    def bodies(self) -> list[Body]:
-        """The bodies, each on the one before, on rotations about axes: R(a, f) F = F R(F^T a, f)."""
-        found: list[Body] = []
-        before, done, F = self.leader.parent, 0, np.array(ONE)
-        base = np.array(self.leader.orientation)
-        whole = self._turns()
-        for body in (*self.followers, self.leader):
-            turns, frame = whole, np.array(ONE)
-            if body is not self.leader:
-                joint = self.joints[body.name]
-                if tuple(whole[: len(joint.turns)]) != joint.turns:
-                    raise ModelError(
-                        "it follows other rotations than the frames after it", element=f"body {body.name!r}"
-                    )
-                turns, frame = joint.turns, np.array(joint.frame)
-            back, axes, names = np.asarray(rotation_matrix(frame)).T, list[Axis](), list[str]()
-            for turn in turns[done:]:
-                name, line = self._by_own(body, turn)
-                names += [] if name in names else [name]
-                axes.append(Axis(_vector(back @ np.array(turn.axis)), names.index(name), line))
-            turned = quaternion_multiply(quaternion_conjugate(F), frame)
-            found.append(replace(
-                body, parent=before, spring_mount=None,
-                joint=CustomJoint(tuple(names), tuple(axes)) if axes else FixedJoint(),
-                coordinate_names=tuple(names) or None,
-                position=(0.0, 0.0, 0.0) if found else self.leader.position,
-                orientation=_vector(turned if found else quaternion_multiply(base, turned)),
-            ))  # fmt: skip
-            before, done, F = body.name, len(turns), frame
-        return found
-
-    def _turns(self) -> list[Turn]:
-        """All rotations, each by one coordinate: those of the last frame, then what the ball joint has beyond them."""
-        last = self.followers[-1].name
-        turns = list(self.joints[last].turns)
-        rows, offsets = self.angles.matrix.copy(), np.array(self.angles.offsets)
-        place = 0
-        for k, turn in enumerate(turns):
-            if k and np.linalg.norm(np.cross(turns[k - 1].axis, turn.axis)) >= SAME_AXIS:
-                place += 1
-            if place > 2 or np.linalg.norm(np.cross(self.angles.axes[place], turn.axis)) >= SAME_AXIS:
-                raise ModelError("it follows other rotations than those of the joint", element=f"body {last!r}")
-            sign = np.sign(np.dot(self.angles.axes[place], turn.axis))
-            rows[place] -= sign * np.array(turn.row)
-            offsets[place] -= sign * turn.offset
-        for axis, row, offset in zip(self.angles.axes, rows, offsets, strict=True):
-            for i in np.flatnonzero(row):
-                turns.append(Turn(axis, _vector(np.where(np.arange(3) == i, row, 0.0)), float(offset)))
-                offset = 0.0
-        return turns
-
-    def _by_own(self, body: Body, turn: Turn) -> tuple[str, Linear]:
-        """(coordinate, function): the coordinate of the body's joint for a rotation, and the angle as a function of it.
-
-        The coordinate is that of the rotation's row. If another body uses that one, it is one that follows it.
-        """
-        columns = np.flatnonzero(turn.row)
+    def coordinate_of(body: Body, turn: Turn) -> tuple[str, Linear]:
+        """The coordinate of the body's joint for a rotation, and the angle as a function of it: that of the rotation's
+        row or, if another body uses that one, one that follows it."""
+        columns = np.flatnonzero(turn.row).tolist()
         if len(columns) != 1:
             raise ModelError("a rotation of it follows several coordinates", element=f"body {body.name!r}")
-        place = int(columns[0])
-        driver, factor, offset = self.angles.names[place], turn.row[place], turn.offset
-        if self._used.setdefault(driver, body.name) == body.name:
-            return driver, Linear(factor, offset)
-        for other in self.angles.dependents:
-            if other.place == place and self._used.setdefault(other.name, body.name) == body.name:
-                self.couplings[other.name] = (driver, other.factor, other.offset)
-                return other.name, Linear(factor / other.factor, offset - factor / other.factor * other.offset)
+        (place,) = columns
+        driver, factor = angles.names[place], turn.row[place]
+        for own in (Dependent(driver, place), *angles.dependents):
+            if own.place == place and used.setdefault(own.name, body.name) == body.name:
+                if own.name != driver:
+                    couplings[own.name] = driver, own.factor, own.offset
+                return own.name, Linear(factor / own.factor, turn.offset - factor / own.factor * own.offset)
         raise ModelError(
             f"coordinate {driver!r} turns two bodies, and no coordinate follows it", element=f"body {body.name!r}"
         )
+
+    before, done, F = leader.parent, 0, np.array(ONE)
+    for body in (*followers, leader):
+        turns, frame = (whole, ONE) if body is leader else (joints[body.name].turns, joints[body.name].frame)
+        if whole[: len(turns)] != turns:
+            raise ModelError("it follows other rotations than the frames after it", element=f"body {body.name!r}")
+        back, axes, names = np.asarray(rotation_matrix(np.array(frame))).T, list[Axis](), list[str]()
+        for turn in turns[done:]:
+            name, line = coordinate_of(body, turn)
+            names += [] if name in names else [name]
+            axes.append(Axis(_vector(back @ np.array(turn.axis)), names.index(name), line))
+        turned = quaternion_multiply(quaternion_conjugate(F), np.array(frame))
+        found.append(replace(
+            body, parent=before, spring_mount=None,
+            joint=CustomJoint(tuple(names), tuple(axes)) if axes else FixedJoint(),
+            coordinate_names=tuple(names) or None,
+            position=(0.0, 0.0, 0.0) if found else leader.position,
+            orientation=_vector(turned if found else quaternion_multiply(np.array(leader.orientation), turned)),
+        ))  # fmt: skip
+        before, done, F = body.name, len(turns), np.array(frame)
+    return found, couplings
+
+
+def _all_turns(last: Body) -> tuple[Turn, ...]:
+    """All rotations of a chain, each by one coordinate: those of its last frame, then what the ball joint has beyond
+    them."""
+    joint: Any = last.joint
+    angles: Angles = joint.angles
+    turns, rows, offsets, place = list(joint.turns), angles.matrix.copy(), np.array(angles.offsets), 0
+    for k, turn in enumerate(joint.turns):
+        place += bool(k) and not _same_axis(turns[k - 1].axis, turn.axis)
+        sign = 0.0 if place > 2 else _same_axis(angles.axes[place], turn.axis)
+        if not sign:
+            raise ModelError("it follows other rotations than those of the joint", element=f"body {last.name!r}")
+        rows[place] -= sign * np.array(turn.row)
+        offsets[place] -= sign * turn.offset
+    for axis, row, offset in zip(angles.axes, rows, offsets, strict=True):
+        for i in np.flatnonzero(row):
+            turns.append(Turn(axis, _vector(np.where(np.arange(3) == i, row, 0.0)), float(offset)))
+            offset = 0.0
+    return tuple(turns)

@@ -77,27 +77,23 @@ def with_rotations(
     """
     check_types(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
     every = isinstance(rotations, str)
-    for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
-        _check_wanted(wanted)
+    wanted = dict.fromkeys(system.body_names, rotations) if isinstance(rotations, str) else rotations
+    for description in (rotations,) if isinstance(rotations, str) else rotations.values():
+        _check_wanted(description)
     replaced: dict[str, Body] = {}
-    for chain in () if rotations == "sequence" else find_chains(system.bodies, couplings or {}):
-        stays = every and not {*chain.angles.all_names}.isdisjoint(locked)
-        if not stays and _wanted(rotations, chain.last) not in (None, "sequence"):
-            replaced |= {body.name: body for body in chain.replaced[:-1]}
-            replaced[chain.last] = with_ranges(chain.replaced[-1], ranges or {})
-    if replaced:
-        system = replace(system, bodies=followed(replaced.get(body.name, body) for body in system.bodies))
-    if not every:
-        balls = [body.name for body in system.bodies if ball_joint_obstacle(body) is None]
-        for name in rotations:
-            if name not in balls:
-                raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
-    stay = {body.name for body in system.bodies if every and _stays(body, driven, locked)}
-    bodies = [
-        body if body.name in stay else _redescribed(body, _wanted(rotations, body.name), ranges or {})
-        for body in system.bodies
-    ]
-    return replace(system, bodies=followed(bodies))
+    for *followers, last in find_chains(system.bodies, couplings or {}):
+        stays = every and not {*angles_of(last.joint).all_names}.isdisjoint(locked)
+        if not stays and wanted.get(last.name) not in (None, "sequence"):
+            replaced |= {body.name: body for body in (*followers, with_ranges(last, ranges or {}))}
+    bodies = followed(replaced.get(body.name, body) for body in system.bodies)
+    balls = [body.name for body in bodies if ball_joint_obstacle(body) is None]
+    for name in () if every else rotations:
+        if name not in balls:
+            raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
+    return replace(system, bodies=followed(
+        body if every and _stays(body, driven, locked) else _redescribed(body, wanted.get(body.name), ranges or {})
+        for body in bodies
+    ))  # fmt: skip
 
 
 def _stays(body: Body, driven: Collection[str], locked: Collection[str]) -> bool:
@@ -118,10 +114,6 @@ def _check_wanted(wanted: str) -> None:
         raise ValueError(
             f"rotations is 'quaternion', 'sequence' or an Euler sequence such as 'YZY', not {wanted!r}{meant}"
         )
-
-
-def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
-    return rotations if isinstance(rotations, str) else rotations.get(body)
 
 
 def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[float, float]]) -> Body:
