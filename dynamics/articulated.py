@@ -47,7 +47,7 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = ["accelerated", "eliminations_of", "forward"]
+__all__ = ["forward"]
 
 MIN_LOOPED_LINKS, MIN_LINKS_PER_TYPE = MinRows.LINKS, MinRows.LINKS_PER_TYPE
 
@@ -64,10 +64,8 @@ def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Ar
         return factor.forward(system, q, u, tau, f_ext)
     tau = tau - passive_force(system, q, u)
     types = _types_of_links(system, q, u, tau) if f_ext is None else []
-    if types:
-        return assembled(system, _by_rows(system, types, q, u, tau))
-    found = accelerated(system, eliminations_of(system, q, u, tau, f_ext))
-    return assembled(system, [udot for udot, _ in found])
+    udot = _by_rows(system, types, q, u, tau) if types else _link_by_link(system, q, u, tau, f_ext)
+    return assembled(system, udot)
 
 
 # ---- How the acceleration of a joint is eliminated ----------------------------------------------------------------
@@ -94,22 +92,6 @@ class Articulated(NamedTuple):
         return Articulated(*(x + y for x, y in zip(self, other, strict=True)))
 
 
-class Elimination(NamedTuple):
-    """A joint whose acceleration is eliminated.
-
-    passed  () -> the articulated body that the parent feels, in the parent's axes
-    kept    what `solved` needs of the joint's elimination
-    solved  a = X a_parent + c, kept -> udot and the link's acceleration
-    """
-
-    link: Link
-    transform: Pair
-    drift: Pair
-    passed: Callable[[], Articulated]
-    kept: Array
-    solved: Callable[[Pair, Array], tuple[Array, Pair]]
-
-
 def alone(link: Link, velocity: Pair) -> Articulated:
     """A link by itself: its inertia, and the force v x* I v."""
     n, f = gyroscopic(inertia_times(link, velocity), velocity)
@@ -117,35 +99,27 @@ def alone(link: Link, velocity: Pair) -> Articulated:
     return Articulated(link.inertia, skew(link.moment), M, n, f)
 
 
-def eliminated(
-    link: Link, rotor: Array | float, body: Articulated, motion: tuple[Pair, Pair, Pair], q: Array, tau: Array
-) -> Elimination:
-    """The elimination of a link's joint, at its q and tau. `body` is the link with all that it carries. `motion` is its
-    transform, subspace and drift. `rotor` is the inertia of the joint's rotors."""
-    span = span_of(link, rotor)
-    if span == "rotations":
-        ways = _rotations_eliminated(body, motion, tau, link.joint.subspace_inverse(q))
-    else:
-        ways = _all_eliminated(body, motion, tau) if span == "all" else _some_eliminated(body, motion, tau, rotor)
-    return Elimination(link, motion[0], motion[2], *ways, solved_by(span, link, q, motion[1]))
+Moved = tuple[Pair, Pair, Pair]  # the transform, subspace and drift of a link
+# the articulated body that the parent feels, in its axes, if it is asked for; and what is kept for the acceleration
+Eliminated = tuple[Callable[[], Articulated], Array]
+Acceleration = tuple[Array, Pair]  # udot and that of the link
 
 
-def span_of(link: Link, rotor: Array | float) -> str:
-    """Which way a joint is eliminated."""
-    return "some" if may_be_nonzero(rotor) else link.joint.span
+def way_of(link: Link, rotor: Array | float, q: Array) -> tuple[Callable[..., Eliminated], Callable[..., Acceleration]]:
+    """How the acceleration of a joint with `rotor` inertia is eliminated at its q, and how it is found afterwards.
+
+    eliminated(body, motion, tau)  of the link with all that it carries, its motion `Moved`, and the joint's tau
+    solved(S, a, kept)             of the subspace, and a = X a_parent + c
+    """
+    if may_be_nonzero(rotor) or link.joint.span == "some":
+        return partial(_some_eliminated, rotor), _some_solved
+    if link.joint.span == "all":
+        return _all_eliminated, _all_solved
+    B = link.joint.subspace_inverse(q)
+    return partial(_rotations_eliminated, B), partial(_rotations_solved, B)
 
 
-def solved_by(span: str, link: Link, q: Array, subspace: Pair) -> Callable[[Pair, Array], tuple[Array, Pair]]:
-    """`solved` of an `Elimination`."""
-    if span == "rotations":
-        return partial(_rotations_solved, link.joint.subspace_inverse(q))
-    return partial(_all_solved if span == "all" else _some_solved, subspace)
-
-
-Eliminated = tuple[Callable[[], Articulated], Array]  # passed, kept
-
-
-def _rotations_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, B: Array) -> Eliminated:
+def _rotations_eliminated(B: Array, body: Articulated, motion: Moved, tau: Array) -> Eliminated:
     """Spherical and Euler joints, B = S_omega^-1: omegadot = I^-1 (torque - n - H a_v)."""
     transform, _, drift = motion
     torque, inverse = vecmat(tau, B), inverse3(body.I)
@@ -163,12 +137,12 @@ def _rotations_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], ta
     return passed, joined_matrices([symmetric_times(inverse, excess)[..., None], G])
 
 
-def _rotations_solved(B: Array, a: Pair, kept: Array) -> tuple[Array, Pair]:
+def _rotations_solved(B: Array, S: Pair, a: Pair, kept: Array) -> Acceleration:
     omegadot = kept[..., 0] - matvec(kept[..., 1:], a[1])
     return matvec(B, omegadot - a[0]), (omegadot, a[1])
 
 
-def _all_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array) -> Eliminated:
+def _all_eliminated(body: Articulated, motion: Moved, tau: Array) -> Eliminated:
     """Floating joints: the body accelerates by itself, and the parent feels no more than the joint's own force
     S^-T tau, with S S^T = 1. It is a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a
     lone body."""
@@ -185,14 +159,12 @@ def _all_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Arr
     return passed, joined([a_omega, symmetric_times(M_inverse, force - vecmat(a_omega, body.H))])
 
 
-def _all_solved(S: Pair, a: Pair, kept: Array) -> tuple[Array, Pair]:
+def _all_solved(S: Pair, a: Pair, kept: Array) -> Acceleration:
     a_omega, a_v = kept[..., :3], kept[..., 3:]
     return vecmat(a_omega - a[0], S[0]) + vecmat(a_v - a[1], S[1]), (a_omega, a_v)
 
 
-def _some_eliminated(
-    body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, rotor: Array | float
-) -> Eliminated:
+def _some_eliminated(rotor: Array | float, body: Articulated, motion: Moved, tau: Array) -> Eliminated:
     """Any joint: U = I_A S, D = S^T U + rotor, I_a = I_A - U D^-1 U^T."""
     transform, (S_omega, S_v), drift = motion
     U_omega = full(body.I) @ S_omega + body.H @ S_v
@@ -221,7 +193,7 @@ def _some_eliminated(
     return passed, found
 
 
-def _some_solved(S: Pair, a: Pair, kept: Array) -> tuple[Array, Pair]:
+def _some_solved(S: Pair, a: Pair, kept: Array) -> Acceleration:
     udot = kept[..., 0] - matvec(kept[..., 1:4], a[0]) - matvec(kept[..., 4:], a[1])
     return udot, (a[0] + matvec(S[0], udot), a[1] + matvec(S[1], udot))
 
@@ -229,44 +201,30 @@ def _some_solved(S: Pair, a: Pair, kept: Array) -> tuple[Array, Pair]:
 # ---- link by link -------------------------------------------------------------------------------------------
 
 
-def eliminations_of(
-    system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None
-) -> list[Elimination | None]:
-    """How every joint is eliminated, by tau less the joints' own springs and damping; None for one that follows."""
-    tree = system.tree
-    motion = kinematics(tree, q, u)
-    bodies = list(
-        map(alone, tree.links, motion.velocities)
-    )  # each by itself: its inertia, the force v x* I v less f_ext
+def _link_by_link(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None) -> list[Array]:
+    """[(nu of the joint) udot of every link], by tau less the joints' own springs and damping; none of one that
+    follows."""
+    tree, motion = system.tree, kinematics(system.tree, q, u)
+    # each by itself: its inertia, the force v x* I v less f_ext
+    bodies = list(map(alone, tree.links, motion.velocities))
     if f_ext is not None:
         outside = link_wrenches(system, tree, motion, f_ext)
         bodies = [Articulated(b.I, b.H, b.M, b.n - n, b.f - f) for b, (n, f) in zip(bodies, outside, strict=True)]
-    eliminations: list[Any] = [None] * len(tree.links)
-    for i in reversed(range(len(tree.links))):
-        link = tree.links[i]
-        if link.follows:
-            continue
-        moved = motion.transforms[i], motion.subspaces[i], motion.drifts[i]
-        rotor = system.bodies[link.body].rotor_inertia
-        eliminations[i] = eliminated(link, rotor, bodies[i], moved, q[..., link.q], tau[..., link.u])
-        if link.parent != WORLD:
-            bodies[link.parent] = bodies[link.parent].plus(eliminations[i].passed())
-    return eliminations
-
-
-def accelerated(system: ArticulatedSystem, eliminations: list[Elimination | None]) -> list[tuple[Array, Pair | None]]:
-    """udot of every joint and its link's acceleration, root first; gravity as an acceleration of the world."""
-    found: list[tuple[Array, Pair | None]] = []
-    world = np.zeros(3), -as_array(system.gravity)
-    for elimination in eliminations:
-        if elimination is None:
-            found.append((np.zeros(0), None))
-            continue
-        parent = elimination.link.parent
-        above = world if parent == WORLD else found[parent][1]
-        assert above is not None
-        found.append(elimination.solved(_carried(elimination.transform, elimination.drift, above), elimination.kept))
-    return found
+    solved: dict[int, Callable[[Pair], Acceleration]] = {}
+    for i in reversed(range(len(bodies))):
+        link, moved = tree.links[i], (motion.transforms[i], motion.subspaces[i], motion.drifts[i])
+        if not link.follows:
+            eliminate, solve = way_of(link, system.bodies[link.body].rotor_inertia, q[..., link.q])
+            passed, kept = eliminate(bodies[i], moved, tau[..., link.u])
+            solved[i] = partial(solve, moved[1], kept=kept)
+            if link.parent != WORLD:
+                bodies[link.parent] = bodies[link.parent].plus(passed())
+    udot = [np.zeros(0)] * len(bodies)
+    accelerations = {WORLD: (np.zeros(3), -as_array(system.gravity))}  # gravity as an acceleration of the world
+    for i in sorted(solved):  # root first
+        above = accelerations[tree.links[i].parent]
+        udot[i], accelerations[i] = solved[i](_carried(motion.transforms[i], motion.drifts[i], above))
+    return udot
 
 
 def _carried(transform: Pair, drift: Pair, parent: Pair) -> Pair:
@@ -291,8 +249,9 @@ class _LinkRow(NamedTuple):
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The shape of what its `Elimination` keeps."""
-        return {"rotations": (3, 4), "all": (6,)}.get(span_of(self.link, self.rotor), (self.link.joint.nu, 7))
+        """The shape of what `way_of` keeps."""
+        span = "some" if may_be_nonzero(self.rotor) else self.link.joint.span
+        return {"rotations": (3, 4), "all": (6,)}.get(span, (self.link.joint.nu, 7))
 
     def moved(self, row: Array, parent: Array, numbers: Array) -> Array:
         """(21,) drift, rotation and velocity, from the parent's velocity."""
@@ -305,21 +264,20 @@ class _LinkRow(NamedTuple):
     def felt(self, row: Array, motion: Array, children: Array, above: Array, numbers: Array) -> Array:
         """What is kept, and (27,) what the parent feels, from what this link and the parent feel of their children."""
         link, rotor, q, _, tau = self._of(row, numbers)
-        drift, transform, S = _motion_of(link, q, motion)
         body = alone(link, (motion[15:18], motion[18:]))
         if len(children):
             I, H, M, n, f = np.split(children, _ENDS)
             body = body.plus(Articulated(I, H.reshape(3, 3), M, n, f))
-        found = eliminated(link, rotor, body, (transform, S, drift), q, tau)
-        passed = joined([x.reshape(-1) for x in found.passed()])
-        return joined([found.kept.reshape(-1), above + passed if len(above) else passed])
+        parts, kept = way_of(link, rotor, q)[0](body, _motion_of(link, q, motion), tau)
+        passed = joined([x.reshape(-1) for x in parts()])
+        return joined([kept.reshape(-1), above + passed if len(above) else passed])
 
     def accelerated(self, row: Array, placed: Array, kept: Array, parent: Array, numbers: Array) -> Array:
         """(nu + 6,) udot and the acceleration, from the parent's."""
         link, rotor, q, _, _ = self._of(row, numbers)
-        drift, transform, S = _motion_of(link, q, placed)
+        transform, S, drift = _motion_of(link, q, placed)
         a = _carried(transform, drift, (parent[:3], parent[3:]))
-        udot, a = solved_by(span_of(link, rotor), link, q, S)(a, kept.reshape(self.kept))
+        udot, a = way_of(link, rotor, q)[1](S, a, kept.reshape(self.kept))
         return joined([udot, *a])
 
     def _of(self, row: Array, numbers: Array) -> tuple[Link, Array, Array, Array, Array]:
@@ -328,10 +286,10 @@ class _LinkRow(NamedTuple):
         return self.link.with_numbers(numbers[:-1]), numbers[-1:], row[:nq], row[nq : nq + nu], row[nq + nu :]
 
 
-def _motion_of(link: Link, q: Array, x: Array) -> tuple[Pair, Pair, Pair]:
-    """Drift, transform and subspace of a link. Its rotation is kept, since angles have sines."""
+def _motion_of(link: Link, q: Array, x: Array) -> Moved:
+    """Its rotation is kept, since angles have sines."""
     (_, p), S = placement(link, q)
-    return (x[:3], x[3:6]), (x[6:15].reshape(3, 3), p), S
+    return (x[6:15].reshape(3, 3), p), S, (x[:3], x[3:6])
 
 
 def _types_of_links(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[tuple[Hashable, Array]]:
