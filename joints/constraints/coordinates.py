@@ -103,16 +103,8 @@ class PolynomialCoupler(Holonomic):
 
 
 @frozen
-class Locked(Constraint):
-    """psi = the rate of a coordinate [rad/s, m/s]: it stays where it is, at a value of its own in each run of a batch.
-
-    >>> import myoquat as mq
-    >>> from myoquat.dynamics.constraints import Locked
-    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, -1.0))
-    >>> way = mq.simulate(mq.ArticulatedSystem((bob,)), [[0.1], [0.7]], duration=0.1, constraints=[Locked("bob.angle")])
-    >>> way.q[:, -1].tolist()
-    [[0.1], [0.7]]
-    """
+class OfCoordinate(Constraint):
+    """A constraint that says how one coordinate moves."""
 
     coordinate: str
 
@@ -124,6 +116,19 @@ class Locked(Constraint):
     def driven(self) -> str:
         return self.coordinate
 
+
+@frozen
+class Locked(OfCoordinate):
+    """psi = the rate of a coordinate [rad/s, m/s]: it stays where it is, at a value of its own in each run of a batch.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Locked
+    >>> bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, -1.0))
+    >>> way = mq.simulate(mq.ArticulatedSystem((bob,)), [[0.1], [0.7]], duration=0.1, constraints=[Locked("bob.angle")])
+    >>> way.q[:, -1].tolist()
+    [[0.1], [0.7]]
+    """
+
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
             moved = state.displaced(system, q, s * u)
@@ -133,7 +138,7 @@ class Locked(Constraint):
 
 
 @frozen
-class Prescribed(Holonomic):
+class Prescribed(OfCoordinate, Holonomic):
     """phi = q - f(t) (1): a coordinate moves as f says, a NumPy formula of time, twice differentiable.
 
     >>> import numpy as np
@@ -146,16 +151,7 @@ class Prescribed(Holonomic):
     (0.08415, 0.08415)
     """
 
-    coordinate: str
     motion: Callable[[Array], Array]
-
-    @property
-    def named_coordinates(self) -> tuple[str, ...]:
-        return (self.coordinate,)
-
-    @property
-    def driven(self) -> str:
-        return self.coordinate
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
