@@ -5,7 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +189,7 @@ class Trajectory(Curves, Solved):
         if self.constraints:
             arrays = self._constraint_arrays
             udot = lambda q, u, tau, t: arrays.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
-            return self._along(udot, self.q, self.u, self.torques, self._times)
+            return self._along(udot, q=self.q, u=self.u, tau=self.torques, t=self._times)
         return self._of("acceleration", q=self.q, u=self.u, tau=self.torques)
 
     @cached_property
@@ -252,7 +252,7 @@ class Trajectory(Curves, Solved):
             )
             wrenches = self._of("wrenches", **self._acting)
             wrenches = wrenches.reshape((*wrenches.shape[:-2], -1))
-            return self._along(through, self.q, self.u, self.torques, self._times, wrenches)
+            return self._along(through, q=self.q, u=self.u, tau=self.torques, t=self._times, wrenches=wrenches)
         return self._of("reactions", udot=self.acceleration, **self._acting)
 
     @cached_property
@@ -270,7 +270,7 @@ class Trajectory(Curves, Solved):
         if self._differs_under_constraints:
             return self._by_run("constraint_drift")
         arrays = self._constraint_arrays
-        return self._along(lambda q, t: arrays.position(q, t[..., 0]), self.q, self._times)
+        return self._along(lambda q, t: arrays.position(q, t[..., 0]), q=self.q, t=self._times)
 
     @property
     def muscled(self) -> Model:
@@ -290,24 +290,21 @@ class Trajectory(Curves, Solved):
     def _of(self, name: str, **arrays: Array) -> Array:
         """A quantity by the formula of this name, with the numbers of every run."""
         varied = None if self.parameters is None else Parameters.of(self.model, self.parameter_names)
-
-        def own(*rows: Array) -> Array:
-            given = dict(zip(arrays, rows, strict=False))
-            return quantity(self.model, name, given, varied, None if varied is None else rows[-1])
-
-        return self._along(own, *arrays.values(), *(() if varied is None else (self._numbers,)))
+        numbers = {} if varied is None else {"p": self._numbers}
+        return self._along(partial(quantity, self.model, name, varied), **arrays, **numbers)
 
     @property
     def _numbers(self) -> Array:
         """(..., 1, n) the parameters, for all times."""
         return np.zeros((1, 0)) if self.parameters is None else self.parameters[..., None, :]
 
-    def _along(self, function: Callable[..., Array], *arrays: Array) -> Array:
+    def _along(self, function: Callable[..., Array], **arrays: Array) -> Array:
         """function of the rows that are finite; NaN in the others."""
         rows = self.q.shape[:-1]
-        flat = [np.broadcast_to(a, (*rows, a.shape[-1])).reshape(math.prod(rows), a.shape[-1]) for a in arrays]
-        good = np.all([np.isfinite(a).all(axis=-1) for a in flat], axis=0)
-        values = function(*(a[good] for a in flat))
+        flat = {name: np.broadcast_to(a, (*rows, a.shape[-1])).reshape(math.prod(rows), a.shape[-1])
+                for name, a in arrays.items()}  # fmt: skip
+        good = np.all([np.isfinite(a).all(axis=-1) for a in flat.values()], axis=0)
+        values = function(**{name: a[good] for name, a in flat.items()})
         result = np.full((len(good), *values.shape[1:]), np.nan)
         result[good] = values
         return result.reshape((*rows, *values.shape[1:]))
@@ -506,23 +503,19 @@ SHARED: dict[str, Callable[..., Array]] = {
 }
 
 
-def quantity(
-    model: SystemLike, name: str, arrays: Mapping[str, Array], varied: Parameters | None, p: Array | None
-) -> Array:
+def quantity(model: Any, name: str, varied: Parameters | None, **arrays: Array) -> Array:
     """A quantity of a model at arrays (rows, n) by name, with the `varied` numbers p (rows, k) in every row."""
     if varied is None and name in SHARED:
         return SHARED[name](model, **arrays)
     sizes = {key: array.shape[-1] for key, array in arrays.items()}
-    names = () if varied is None else varied.names
 
-    def formula(*given: Array) -> Any:
-        bound = model if varied is None else varied.bind(given[-1])
-        return FORMULAS[name](bound, **dict(zip(sizes, given, strict=False)))
+    def formula(*rows: Array) -> Any:
+        given = dict(zip(sizes, rows, strict=True))
+        bound = model if varied is None else varied.bind(given.pop("p"))
+        return FORMULAS[name](bound, **given)
 
-    key = "trajectory", name, model.content_key, names, tuple(sizes.items())  # type: ignore[union-attr]
-    inputs = sizes | ({"p": len(names)} if names else {})
-    kernel = compiled(key, formula, inputs, [name], name=f"trajectory_{name}")
-    return np.asarray(kernel(*arrays.values(), *(() if p is None else (p,))))
+    key = "trajectory", name, model.content_key, () if varied is None else varied.names, tuple(sizes.items())
+    return np.asarray(compiled(key, formula, sizes, [name], name=f"trajectory_{name}")(*arrays.values()))
 
 
 # ---- Muscles that push: what there is to say where a law gave forces below zero --------------------------------------
