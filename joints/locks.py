@@ -21,7 +21,6 @@ __all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_joi
 ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
 FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates
 NEAR_SINE = 1e-3  # what a stopped simulation reports
-NEAR_HALF_TURNS = 1e-7  # from a lock, within which the sine decides; rounding of 1e6 half turns is 1000 times less
 MAX_KNOWN_SYSTEMS = 1024
 
 Kept = TypeVar("Kept")
@@ -32,27 +31,15 @@ _known: "BoundedTable[_Locks]" = BoundedTable(MAX_KNOWN_SYSTEMS)  # by content o
 class _Lock:
     """The angles of a body's joint, where its coordinates are in q, and frames with inertia that follow them.
 
-    `own`: whether the coordinates there are those of the angles. `regular`: whether the mass matrix is regular in the
-    lock nevertheless: the joint has rotors or a quaternion.
+    `regular`: whether the mass matrix is regular in the lock nevertheless: the joint has rotors or a quaternion.
     """
 
     body: str
     joint: Joint
     angles: Angles
-    indices: tuple[int, ...]
+    indices: list[int]
     followers: tuple[str, ...]
-    own: bool
     regular: bool
-
-    def sine(self, q: Array) -> Array:
-        """(...) |sin| of the angle to the lock at poses q (..., nq)."""
-        x = q[..., list(self.indices)]
-        return self.angles.lock_sine(x if self.own else named_coordinates(self.joint, x))
-
-    def first_near(self, q: Array, least: float) -> list[int] | None:
-        """Indices of the first pose of q (..., nq) at which the sine is at most the least; None if there is none."""
-        near = np.argwhere(self.sine(q) <= least)
-        return near[0].tolist() if len(near) else None
 
     @property
     def label(self) -> str:
@@ -60,28 +47,32 @@ class _Lock:
 
 
 class _Locks:
-    """The locks of all joints of a system. `near` gives those that some poses may be in, at the cost of a few
-    operations on all joints together. None of them is a sine."""
+    """The locks of all joints of a system."""
 
     def __init__(self, locks: Iterable[_Lock], nq: int) -> None:
-        self.all = tuple(locks)
-        own = [lock for lock in self.all if lock.own]
+        found = list(locks)
+        self._own = [lock for lock in found if lock.joint.own_angles is not None]  # their angles are coordinates
+        self._others = [lock for lock in found if lock.joint.own_angles is None]
         # rows q + offsets are whole numbers in the locks of angles that are coordinates, counted in half turns
-        self._rows, self._offsets = np.zeros((nq, len(own))), np.zeros(len(own))
-        for k, (indices, angles) in enumerate((lock.indices, lock.angles) for lock in own):
-            self._rows[list(indices), k] = angles.matrix[1] / np.pi
+        self._rows, self._offsets = np.zeros((nq, len(self._own))), np.zeros(len(self._own))
+        for k, (indices, angles) in enumerate((lock.indices, lock.angles) for lock in self._own):
+            self._rows[indices, k] = angles.matrix[1] / np.pi
             self._offsets[k] = (angles.offsets[1] - float(angles.beside_lock(np.array(0.0)))) / np.pi
-        self._other = tuple(lock for lock in self.all if not lock.own)
 
-    def near(self, q: Array) -> tuple[_Lock, ...]:
-        """The locks whose sines must be tested at poses q (..., nq): none for symbols."""
+    def near(self, q: Array, least: float = FOLLOWED_SINE) -> list[tuple[_Lock, Array]]:
+        """The locks that some poses q (..., nq) may be in, with |sin| (...) of the angle to them: at least those where
+        some are at most `least`, and none for symbols. Those of coordinates are sought together, since every call of
+        forward dynamics needs them."""
         if is_symbolic(q):
-            return ()
-        if not len(self._offsets) or not q.size:
-            return self._other
-        half_turns = q @ self._rows + self._offsets
-        half_turns -= np.rint(half_turns)
-        return self._other if np.abs(half_turns, out=half_turns).min() > NEAR_HALF_TURNS else self.all
+            return []
+        found = [(lock, lock.angles.lock_sine(named_coordinates(lock.joint, q[..., lock.indices])))
+                 for lock in self._others]  # fmt: skip
+        if self._own and q.size:
+            half_turns = q @ self._rows + self._offsets
+            half_turns -= np.rint(half_turns)
+            if np.abs(half_turns, out=half_turns).min() <= least:
+                found += zip(self._own, np.moveaxis(np.sin(np.pi * half_turns), -1, 0), strict=True)
+        return found
 
 
 def kept_by_content(table: "BoundedTable[Kept]", system: ArticulatedSystem, make: Callable[[], Kept]) -> Kept:
@@ -96,27 +87,27 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     Coordinates count as locked past a condition number of 1e12, angles of a quaternion within 1e-8 rad.
     """
     near = _locks(system).near(q)
-    _check_followed(near, q, function)
-    for lock in near:
-        if not lock.regular and (where := lock.first_near(q, ANGLE_SINE)) is not None:
+    _check_followed(near, function)
+    for lock, sine in near:
+        if not lock.regular and len(where := np.argwhere(sine <= ANGLE_SINE)):
             raise ValueError(
-                f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {where}; "
-                "describe this joint by a quaternion, with_rotations('quaternion')"
+                f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose "
+                f"{where[0].tolist()}; describe this joint by a quaternion, with_rotations('quaternion')"
             )
 
 
 def check_followed_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     """ValueError if frames with inertia follow angles that are locked at a pose of q (..., nq)."""
-    _check_followed(_locks(system).near(q), q, function)
+    _check_followed(_locks(system).near(q), function)
 
 
-def _check_followed(near: Iterable[_Lock], q: Array, function: str) -> None:
-    for lock in near:
-        if lock.followers and (where := lock.first_near(q, FOLLOWED_SINE)) is not None:
+def _check_followed(near: Iterable[tuple[_Lock, Array]], function: str) -> None:
+    for lock, sine in near:
+        if lock.followers and len(where := np.argwhere(sine <= FOLLOWED_SINE)):
             raise ValueError(
-                f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {where}, "
-                f"where {', '.join(lock.followers)} would turn without bound. Set the mass and the inertia of these "
-                "frames to zero, or move away from the lock"
+                f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose "
+                f"{where[0].tolist()}, where {', '.join(lock.followers)} would turn without bound. Set the mass and "
+                "the inertia of these frames to zero, or move away from the lock"
             )
 
 
@@ -154,8 +145,8 @@ def near_locks(system: ArticulatedSystem, q: Array) -> str:
     near = [
         f"the angles {lock.label} of body {lock.body!r} are {sine:.2g} rad from their gimbal lock"
         + (f", where {', '.join(lock.followers)} would turn without bound" if lock.followers else "")
-        for lock in _locks(system).all
-        if (not lock.regular or lock.followers) and (sine := float(lock.sine(q))) < NEAR_SINE
+        for lock, sine in _locks(system).near(q, NEAR_SINE)
+        if (not lock.regular or lock.followers) and sine < NEAR_SINE
     ]
     return "; ".join(near)
 
@@ -173,8 +164,7 @@ def _found(system: ArticulatedSystem) -> Iterator[_Lock]:
     for body, span in zip(system.bodies, system.q_slices, strict=True):
         joint, behind = body.joint, tuple(followers.get(body.name, ()))
         if joint.own_angles is not None:
-            own = tuple(span.start + i for i in joint.turning)
-            yield _Lock(body.name, joint, joint.own_angles, own, behind, True, body.rotor_inertia > 0)
+            own = [span.start + i for i in joint.turning]
+            yield _Lock(body.name, joint, joint.own_angles, own, behind, body.rotor_inertia > 0)
         elif behind:
-            indices = tuple(range(span.start, span.stop))
-            yield _Lock(body.name, joint, angles_of(joint), indices, behind, False, regular=True)
+            yield _Lock(body.name, joint, angles_of(joint), [*range(span.start, span.stop)], behind, regular=True)
