@@ -132,7 +132,9 @@ def driven():
     bounds = {"lower": -2.0, "upper": 2.0}
     point = {"point": (0.1, 0.2, 0.3), "direction": (0.3, 0.2, 1.0), "optimal_force": 2.0}
     points = {"first_point": (0.1, 0.2, 0.3), "second_point": (0.0, 0.1, 0.2)}
-    actuators = (
+    actuators = (  # those of six controls first, so that numbers of controls are not those of actuators
+        act.BodyActuator("push", "b1", (0.1, 0.2, 0.3)),
+        act.BodyActuator("world push", "b1", (0.1, 0.2, 0.3), point_in_world=True, in_world=False),
         act.CoordinateActuator("motor", "b1.angle", optimal_force=3.0, **bounds),
         act.CoordinateActuator("angle", "elevation", optimal_force=3.0),
         act.ActivationCoordinateActuator(
@@ -141,8 +143,6 @@ def driven():
         act.IntegratingCoordinateActuator(
             "servo", "b1.angle", optimal_force=3.0, activation=0.3, least_activation=0.1, greatest_activation=0.3
         ),
-        act.BodyActuator("push", "b1", (0.1, 0.2, 0.3)),
-        act.BodyActuator("world push", "b1", (0.1, 0.2, 0.3), point_in_world=True, in_world=False),
         act.PointActuator("pull", body="b1", **point),
         act.PointActuator("world pull", body="b1", **point, point_in_world=True, direction_in_world=False),
         act.PointToPointActuator("between", first="b0", second="b1", optimal_force=2.0, **points),

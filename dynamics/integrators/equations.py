@@ -103,15 +103,13 @@ class StateEquations:
         """((..., n),) where these activations start, with the numbers p (..., k) that vary; () without any."""
         if not self.delayed:
             return ()
-        start = np.array([a.activation for a in actuators.delayed(self.muscled).values()])
+        own: dict[Any, Any] = {("actuators", i, "activation"): actuator.activation
+                               for i, actuator in enumerate(self.muscled.actuators) if actuator.delayed}  # fmt: skip
         if p is None or self.varied is None:
-            return (start,)
-        columns = [*np.broadcast_arrays(*start, p[..., 0])[:-1]]
-        for k, actuator in enumerate(self.delayed):
-            for column, location in enumerate(self.varied.locations):
-                if location.steps == ("actuators", actuator, "activation"):
-                    columns[k] = p[..., column]
-        return (np.stack(columns, axis=-1),)
+            return (np.array([*own.values()]),)
+        given = {location.steps: p[..., k] for k, location in enumerate(self.varied.locations)}
+        start = [given.get(steps, x) for steps, x in own.items()]
+        return (np.stack(np.broadcast_arrays(*start, p[..., 0])[:-1], axis=-1),)
 
     @property
     def of_muscles(self) -> tuple[str, ...]:
