@@ -8,7 +8,7 @@ of the effort give other starting points (`posed`), and the solution of least ef
 
 Stability rules that are not convex are searched over the parameter for which they are. For one value of it a rule is a
 convex cone with equations, and V(p), the least effort there, comes with a bound. What is minimal is V(p) + cost(p).
-Along a grid the values are compared; between the neighbours of the best the golden section goes on. Where V never rises
+Along a grid the values are compared; then the intervals beside the best one are halved. Where V never rises
 and the cost never falls with p, V(p2) + cost(p1) is a bound for all p between p1 and p2. The search continues where
 that bound is least. The bound of a border is the effort within the round cone about it. A rule's solution is SOLVED
 where it meets its bound, and LOCAL where a better one is not excluded. It is UNSOLVED where no parameter that was tried
@@ -26,7 +26,7 @@ from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.sequential_program import SequentialProgramming
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
-from myoquat.core import Array, ArrayLike, check_items, frozen, real_array
+from myoquat.core import Array, ArrayLike, check_items, real_array
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 
@@ -304,10 +304,8 @@ def _interpolated(values: Array, frames: Array, step: int) -> Array:
     return line
 
 
-GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
 FULL_TURN = 2 * np.pi
-GOLDEN_SECTIONS = 20  # golden sections of a bracket: to 1e-4 of its width, where an effort is off by about 1e-8
-BISECTIONS = 20  # of the interval whose bound is least
+HALVINGS = 18  # of the intervals beside the best parameter, and of the one whose bound is least
 
 
 def check_searched(rules: Sequence[StabilityRule], whole: bool) -> None:
@@ -331,134 +329,74 @@ class SearchedRecruitment(Recruitment):
         super().__post_init__()
 
     def solutions_of(self, frames: Array, demands: Demands) -> Solutions:
-        """Solutions of frames by themselves, at the best parameters."""
-
-        def solve(rows: Array, part: Demands, alternatives: bool = True) -> Solutions:
-            self.alternatives = alternatives
-            return Recruitment.solutions_of(self, frames[rows], part)
-
-        search = _Search(demands.with_rules(), solve)
-        self.parameter[frames] = search.parameter
-        return search.found
-
-
-class _Search:
-    """The solutions `found` of frames, and their parameters (k,)."""
-
-    def __init__(self, demands: Demands, solve: Callable[..., Solutions]) -> None:
+        """Solutions of frames by themselves, at the best parameters, with what the rule adds to the effort."""
+        demands, everything, m = demands.with_rules(), np.arange(len(frames)), demands.lengths.shape[1]
         assert demands.searched is not None
-        self.demands, self.solve = demands, solve
         rule = demands.cones[demands.searched]
         assert isinstance(rule, SearchedRule)
-        self.rule = rule
-        everything = np.arange(len(demands.torque))
-        outer = solve(everything, demands)
-        m = demands.lengths.shape[1]
+        outer = self._at(frames, everything, demands)
         force = demands.pressed(demands.tensions(outer.x[:, :m]), outer.x[:, m:])[:, demands.searched]
-        self.parameter, self.bound = self.rule.parameter_of(force), _known(outer.bound)
-        self.refuted = outer.status == Status.INFEASIBLE
-        allowed = (self.rule.margin(force) >= 0) & (self.rule.cost(self.parameter) == 0)
+        parameter, bound, refuted = rule.parameter_of(force), _known(outer.bound), outer.status == Status.INFEASIBLE
+        allowed = (rule.margin(force) >= 0) & (rule.cost(parameter) == 0)
         rows = np.flatnonzero(are_met(outer.status) & ~allowed)
-        if len(rows):
-            self._search(rows)
-        self.found = self._solutions_of_all(everything)
 
-    def _solutions_of_all(self, everything: Array) -> Solutions:
-        """The solutions at the parameters that were found, with what the rule adds to the effort."""
-        found = self.solve(everything, self.demands.with_rules(self.parameter))
-        found.objective[:] += self.rule.cost(self.parameter)
-        bound = np.where(self.refuted, np.inf, np.minimum(self.bound, found.objective))
+        def values(at: Array) -> Array:
+            """(3, n, g) parameters (n, g) of `rows`, the efforts there with the rule's cost, and bounds of the efforts
+            without it; infinite where there is no solution."""
+            each, flat = np.repeat(rows, at.shape[1]), at.ravel()
+            found = self._at(frames, each, demands.subset(each).with_rules(flat), alternatives=False)
+            met = are_met(found.status)
+            total = np.where(met, found.objective + rule.cost(flat), np.inf)
+            least = np.where(met, _known(found.bound), np.where(found.status == Status.INFEASIBLE, np.inf, -np.inf))
+            return np.stack([flat, total, least]).reshape(3, *at.shape)
+
+        if len(rows):
+            parameter[rows], least = _searched(rule, values, bound[rows])
+            bound[rows] = np.maximum(bound[rows], least)
+        self.parameter[frames] = parameter
+        found = self._at(frames, everything, demands.with_rules(parameter))
+        found.objective[:] += rule.cost(parameter)
+        bound = np.where(refuted, np.inf, np.minimum(bound, found.objective))
         above = found.objective - bound > GLOBAL_GAP * np.abs(found.objective)
         found.bound[:] = np.where(np.isneginf(bound), np.nan, bound)
         found.status[(found.status == Status.SOLVED) & above] = Status.LOCAL
-        found.status[(found.status == Status.INFEASIBLE) & ~self.refuted] = Status.UNSOLVED
+        found.status[(found.status == Status.INFEASIBLE) & ~refuted] = Status.UNSOLVED
         return found
 
-    def _search(self, rows: Array) -> None:
-        """The best parameters of frames."""
-        grid = np.broadcast_to(self.rule.grid, (len(rows), len(self.rule.grid)))
-        totals, bounds = (v.reshape(grid.shape) for v in self._values(np.repeat(rows, grid.shape[1]), grid.ravel()))
-        tried = _Tried(grid, totals, bounds)
-        bounded = self.rule.monotone and np.isfinite(self.bound[rows]).any()
-        for _ in range(BISECTIONS if bounded else 0):
-            middle = tried.middle_of_least(self._of_intervals(rows, tried))
-            tried = tried.joined(middle, *self._values(rows, middle))
-        tried = self._sections(rows, tried, None if self.rule.monotone else FULL_TURN)
-        self.parameter[rows] = tried.best
-        if self.rule.monotone:
-            self.bound[rows] = np.maximum(self.bound[rows], self._of_intervals(rows, tried).min(axis=-1))
-
-    def _sections(self, rows: Array, tried: "_Tried", period: float | None) -> "_Tried":
-        """With the parameters that the golden section tries in the brackets of the best ones."""
-        left, right = tried.bracket(period)
-        first, second = right - GOLDEN_RATIO * (right - left), left + GOLDEN_RATIO * (right - left)
-        at_first, at_second = self._values(rows, first), self._values(rows, second)
-        tried = tried.joined(first, *at_first).joined(second, *at_second)
-        of_first, of_second = at_first[0], at_second[0]
-        for _ in range(GOLDEN_SECTIONS):
-            falls = of_second < of_first
-            left, right = np.where(falls, first, left), np.where(falls, right, second)
-            width = GOLDEN_RATIO * (right - left)
-            new = np.where(falls, left + width, right - width)
-            values = self._values(rows, new)
-            tried = tried.joined(new, *values)
-            first, second = np.where(falls, second, new), np.where(falls, new, first)
-            of_first, of_second = np.where(falls, of_second, values[0]), np.where(falls, values[0], of_first)
-        return tried
-
-    def _values(self, rows: Array, parameter: Array) -> tuple[Array, Array]:
-        """(n,) the efforts of frames at parameters (n,), the rule's cost included, and bounds of the efforts without;
-        infinite where there is no solution."""
-        found = self.solve(rows, self.demands.subset(rows).with_rules(parameter), alternatives=False)
-        cost = self.rule.cost(parameter)
-        total = np.where(are_met(found.status), found.objective + cost, np.inf)
-        unknown = ~are_met(found.status) & (found.status != Status.INFEASIBLE)
-        bound = np.where(are_met(found.status), _known(found.bound), np.where(unknown, -np.inf, np.inf))
-        return total, bound
-
-    def _of_intervals(self, rows: Array, tried: "_Tried") -> Array:
-        """(n, p + 1) bounds of what is minimal below, between and beyond the parameters that were tried."""
-        cost = self.rule.cost(np.nextafter(tried.parameter, np.inf))
-        before = np.concatenate([np.zeros((len(cost), 1)), cost], axis=-1)
-        return before + np.concatenate([tried.bound, self.bound[rows][:, None]], axis=-1)
+    def _at(self, frames: Array, rows: Array, demands: Demands, alternatives: bool = True) -> Solutions:
+        """Solutions of some of the frames, whose demands have cones and equations in place of the rule."""
+        self.alternatives = alternatives
+        return super().solutions_of(frames[rows], demands)
 
 
-@frozen
-class _Tried:
-    """Parameters (n, p) in ascending order, with what is minimal there, and bounds of the efforts."""
+def _searched(rule: SearchedRule, values: Callable[[Array], Array], bound: Array) -> tuple[Array, Array]:
+    """(n,) parameters at which the least effort is known, and bounds of the efforts at all parameters.
 
-    parameter: Array
-    total: Array
-    bound: Array
+    `values` are those of parameters (n, g), and `bound` (n,) the efforts' bounds without the rule. The intervals beside
+    the best parameter are halved. So is the one whose bound is least, for a rule that is monotone.
+    """
+    tried, lines = values(np.tile(rule.grid, (len(bound), 1))), np.arange(len(bound))[:, None]
 
-    def joined(self, parameter: Array, total: Array, bound: Array) -> "_Tried":
-        """With one more parameter (n,)."""
-        pairs = ((self.parameter, parameter), (self.total, total), (self.bound, bound))
-        parts = [np.concatenate([own, more[:, None]], axis=-1) for own, more in pairs]
-        order = np.argsort(parts[0], axis=-1, kind="stable")
-        return _Tried(*(np.take_along_axis(part, order, axis=-1) for part in parts))
+    def intervals() -> Array:
+        """(n, g + 1) bounds of what is minimal below, between and beyond the parameters that were tried."""
+        cost = rule.cost(np.nextafter(tried[0], np.inf))
+        return np.pad(cost, ((0, 0), (1, 0))) + np.concatenate([tried[2], bound[:, None]], axis=-1)
 
-    @property
-    def best(self) -> Array:
-        """(n,) the parameters at which least is known."""
-        place = np.argmin(self.total, axis=-1)
-        return np.asarray(self.parameter[np.arange(len(place)), place])
-
-    def middle_of_least(self, intervals: Array) -> Array:
-        """(n,) the geometric mean of the interval between two parameters whose bound is least."""
-        place, rows = np.argmin(intervals[:, 1:-1], axis=-1), np.arange(len(intervals))
-        return np.asarray(np.sqrt(self.parameter[rows, place] * self.parameter[rows, place + 1]))
-
-    def bracket(self, period: float | None) -> tuple[Array, Array]:
-        """(n,), (n,) the parameters beside the best one; past the ends those of the next period, or the ends."""
-        place, last = np.argmin(self.total, axis=-1), self.parameter.shape[-1] - 1
-        rows = np.arange(len(place))
-        left = self.parameter[rows, np.maximum(place - 1, 0)]
-        right = self.parameter[rows, np.minimum(place + 1, last)]
-        if period is None:
-            return left, right
-        left = np.where(place == 0, self.parameter[:, -1] - period, left)
-        return left, np.where(place == last, self.parameter[:, 0] + period, right)
+    for _ in range(HALVINGS):
+        at = tried[0]
+        best = at[lines, tried[1].argmin(axis=-1)[:, None]]
+        ends = (best, best) if rule.monotone else (at[:, -1:] - FULL_TURN, at[:, :1] + FULL_TURN)
+        left = np.where(at < best, at, -np.inf).max(axis=-1, keepdims=True)
+        right = np.where(at > best, at, np.inf).min(axis=-1, keepdims=True)
+        beside = [np.where(np.isfinite(x), x, end) for x, end in zip((left, right), ends, strict=True)]
+        new = [(best + x) / 2 for x in beside]
+        if rule.monotone and np.isfinite(bound).any():
+            place = intervals()[:, 1:-1].argmin(axis=-1)[:, None]
+            new.append(np.sqrt(at[lines, place] * at[lines, place + 1]))
+        tried = np.concatenate([tried, values(np.concatenate(new, axis=-1))], axis=-1)
+        tried = tried[:, lines, np.argsort(tried[0], axis=-1, kind="stable")]
+    least = intervals().min(axis=-1) if rule.monotone else np.full(len(bound), -np.inf)
+    return tried[0][lines[:, 0], tried[1].argmin(axis=-1)], least
 
 
 def _known(bounds: Array) -> Array:
