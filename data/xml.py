@@ -39,6 +39,7 @@ __all__ = [
     "parse",
     "parse_opensim",
     "positive",
+    "set_with",
     "span",
     "text",
     "three",
@@ -399,8 +400,16 @@ def add(parent: Element, tag: str, content: Any = None, name: str = "") -> Eleme
 
 def add_with(parent: Element, tag: str, **attributes: Any) -> Element:
     """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
-    texts = {key: written(value) for key, value in attributes.items() if value is not None}
-    return etree.SubElement(parent, tag, **texts)
+    element: Element = etree.SubElement(parent, tag)
+    set_with(element, **attributes)
+    return element
+
+
+def set_with(element: Element, **attributes: Any) -> None:
+    """Give an element the attributes that are not None."""
+    for key, value in attributes.items():
+        if value is not None:
+            element.set(key, written(value))
 
 
 def add_set(parent: Element, tag: str) -> Element:

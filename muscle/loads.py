@@ -2,8 +2,8 @@
 describes the joints."""
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ __all__ = [
     "body_wrenches",
     "carried_force",
     "generalized_force",
+    "named_bodies",
     "point_velocity",
     "unit_vector",
     "world_point",
@@ -31,6 +32,12 @@ __all__ = [
 Poses = Mapping[str, tuple[Array, Array]]
 FRAMES = ("force_frame", "point_frame")  # fields that name bodies, or the world by None
 BODIES = ("body", "first", "second", *FRAMES)  # fields that name bodies
+
+
+def named_bodies(muscles: Iterable[Any], parts: Iterable[Any]) -> set[str]:
+    """The bodies that paths and other parts of a model name."""
+    along = (part for muscle in muscles for part in (*muscle.path.points, *muscle.path.wraps))
+    return {getattr(part, key) for part in (*along, *parts) for key in BODIES if hasattr(part, key)}
 
 
 @frozen

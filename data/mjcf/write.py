@@ -1,8 +1,8 @@
 """From the model to the file."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
 from myoquat.data.mjcf.reading.softness import SOLIMP, Softness
 from myoquat.data.mjcf.reading.tendons import SLIP_SPEED, Combination, on_offset_path
-from myoquat.data.mjcf.written_bodies import Bodies, Joints, Sites, why_no_tendon
+from myoquat.data.mjcf.written_bodies import Tree, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, add_with, document_text, written
-from myoquat.joints import ArticulatedSystem, ModelError, convert_velocities
+from myoquat.data.xml import Element, add_with, document_text, set_with, written
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler
 from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.joints.multibody.system import Poses
@@ -34,8 +34,7 @@ from myoquat.muscle.actuators import (
     PointActuator,
     TorqueActuator,
 )
-from myoquat.muscle.coordinates import Coordinate
-from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, GravityCompensation, PassiveForce, RotationLimit
+from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, GravityCompensation, RotationLimit
 from myoquat.muscle.laws import (
     AffinePath,
     ForceLaw,
@@ -47,8 +46,11 @@ from myoquat.muscle.laws import (
     SlackSpring,
 )
 from myoquat.muscle.laws.path_affine import ClippedForce
+from myoquat.muscle.loads import named_bodies
 
 __all__ = ["write_model"]
+
+NO_SLIP = "speeds of slip, which MuJoCo's dry friction has not"
 
 
 def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
@@ -80,19 +82,14 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     other than limits of ball joints, dry friction, gravity compensation, and springs of actuators.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
-    root = etree.Element("mujoco", model=model.name)
-    _add_model(root, model, unwritten)
+    document = _document(model, unwritten)
     unwritten.report(path, strict)
-    write_text(path, document_text(root))
+    write_text(path, document_text(document))
 
 
-def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
-    system, coordinates = model.system, {c.name: c for c in model.coordinates}
-    biases, frictions = _forces(model)
-    carried: dict[str, float] = {}
-    for force in model.forces:
-        if isinstance(force, GravityCompensation):
-            carried[force.body] = carried.get(force.body, 0.0) + force.fraction
+def _document(model: Model, unwritten: UnwrittenParts) -> Element:
+    system, locked = model.system, {c.name: c for c in model.coordinates if c.locked}
+    biases = _check_forces(model)
     held: dict[str, float] = {}
     loops: list[PointLoop | Weld] = []
     for constraint in model.constraints:
@@ -103,74 +100,104 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         else:
             raise ModelError("MuJoCo's files have no constraint of this type", element=constraint.label)
     unwritten.count_parts({"inputs over time": model.inputs, "groups of muscles": model.groups})
+    combinations = {m.name: found for m in model.muscles if (found := combination_of(m)) is not None}
+    spatial: dict[str, Muscle] = {}
+    for muscle in model.muscles:
+        if muscle.name not in combinations and (reason := why_no_tendon(muscle)) is not None:
+            unwritten.count(f"muscles {reason}, left out", muscle.name)
+        elif muscle.name not in combinations:
+            spatial[muscle.name] = muscle
+    driven = [actuator for actuator in model.actuators if _is_written(actuator, system)]
+    root: Element = etree.Element("mujoco", model=model.name)
     add_with(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add_with(root, "option", gravity=system.gravity)
-    fixed = {muscle.name for muscle in model.muscles if combination_of(muscle) is not None}
-    spatial = [m for m in model.muscles if m.name not in fixed and _has_tendon(m, unwritten)]
-    u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
-    u = convert_velocities(system, replace(system, velocity_frame="child"), model.start, u)
-    coupled = {coupler.dependent: coupler for coupler in model.couplers}
-    joints, sites = Joints(unwritten, system.ground, coordinates, coupled), Sites(spatial, model.markers, unwritten)
-    driven = [actuator for actuator in model.actuators if _is_written(actuator, system)]
-    for actuator in driven:
-        if isinstance(actuator, (PointActuator, TorqueActuator)):
-            sites.of_actuator(actuator)
-    ends = [sites.of_constraint(loop, number) for number, loop in enumerate(loops, start=1)]
-    Bodies(system, (model.start, u), joints, sites, unwritten).add(add_with(root, "worldbody"))
-    for element in root.iter("body"):
-        if fraction := carried.get(str(element.get("name"))):
-            element.set("gravcomp", written(fraction))
-    kept = {muscle.name for muscle in spatial}
+    tree = Tree(root, model, named_bodies(spatial.values(), (*model.markers, *driven, *loops)), unwritten)
+    paths: dict[MusclePath, str] = {}  # the first muscle on each, after which its sites are named
+    for muscle in spatial.values():
+        if paths.setdefault(muscle.path, muscle.name) == muscle.name:
+            for k, point in enumerate(muscle.path.points, start=1):
+                tree.add_site(f"{muscle.name}-P{k}", point.body, point.position)
+            for k, wrap in enumerate(muscle.path.wraps, start=1):
+                tree.add_surface(wrap.surface, f"{muscle.name}-W{k}")
+    for marker in model.markers:
+        tree.add_site(marker.name, marker.body, marker.position)
+    sites = _sites(tree, model, driven)
+    ends = [_ends(tree, loop, f"loop_{number}") for number, loop in enumerate(loops, start=1)]
+    mobilities, actuators = Mobilities(system, tree.refs), Actuators(root, unwritten)
+    pulling = []
     for muscle in model.muscles:
-        combination = combination_of(muscle)
-        if combination is not None and set(combination[0]) <= set(joints.refs):
-            kept.add(muscle.name)
+        combination = combinations.get(muscle.name)
+        if muscle.name in spatial or (combination is not None and set(combination[0]) <= set(tree.refs)):
+            pulling.append((muscle, combination))
         elif combination is not None:
             unwritten.count("muscles along functions of coordinates that are no joints, left out", muscle.name)
-    actuators = Actuators(root, unwritten)
-    mobilities, written_paths = Mobilities(system, joints.refs), [m for m in model.muscles if m.name in kept]
-    add_tendons(root, written_paths, sites, actuators, mobilities.of_muscle, unwritten)
+    add_tendons(root, pulling, tree, paths, actuators, mobilities)
     for actuator in model.actuators:
-        if actuator in driven and getattr(actuator, "coordinate", None) in (None, *joints.refs):
-            actuators.add_actuator(actuator, biases.get(actuator.name), sites)
+        if actuator in driven and getattr(actuator, "coordinate", None) in (None, *tree.refs):
+            actuators.add_actuator(actuator, biases.get(actuator.name), sites.get(actuator.name))
         else:
             unwritten.count("actuators", actuator.name)
-    _add_friction(root, frictions, joints, unwritten)
+    _add_forces(model, tree)
     start = dict(zip(system.coordinate_names, map(float, model.start), strict=True))
-    held |= {name: start[name] for name, c in coordinates.items() if c.locked and name in start}
-    add_equalities(root, joints, coordinates, held, unwritten)
-    holder = add_with(root, "equality") if loops else root
+    add_equalities(root, tree, held | {name: start[name] for name in locked if name in start})
     for loop, (first, second) in zip(loops, ends, strict=True):
         tag = "weld" if isinstance(loop, Weld) else "connect"
-        add_with(holder, tag, name=loop.name or None, site1=first, site2=second)
-    add_limits(root, model, joints, mobilities, unwritten)
-    if joints.qpos:
+        add_with(_section(root, "equality"), tag, name=loop.name or None, site1=first, site2=second)
+    add_limits(model, tree, mobilities)
+    qpos, qvel = tree.nest()
+    if qpos:
         ctrl, act = tuple(actuators.ctrl) or None, tuple(actuators.act) or None
-        keyframe = add_with(root, "keyframe")
-        add_with(keyframe, "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl, act=act)
+        keys = _section(root, "keyframe")
+        add_with(keys, "key", name="start", qpos=tuple(qpos), qvel=tuple(qvel), ctrl=ctrl, act=act)
+    return root
 
 
-def _forces(model: Model) -> tuple[dict[str, CoordinateSpring], list[CoordinateFriction]]:
-    """The springs that belong to actuators, by the names of these, and the dry friction of coordinates. ModelError for
-    a force that MuJoCo's files have not, because the model would move otherwise."""
+def _section(root: Element, tag: str) -> Element:
+    """The section of a file, which begins with its first member."""
+    found = root.find(tag)
+    return add_with(root, tag) if found is None else found
+
+
+def _sites(tree: Tree, model: Model, driven: Sequence[Actuator]) -> dict[str, str]:
+    """The sites at which actuators act, by their names: those of markers, or new ones."""
+    places = {(marker.body, tuple(marker.position)): marker.name for marker in model.markers}
+    sites = {}
+    for actuator in driven:
+        if isinstance(actuator, (PointActuator, TorqueActuator)):
+            pushes = isinstance(actuator, PointActuator)
+            place = (actuator.body, tuple(actuator.point)) if pushes else (actuator.first, (0.0, 0.0, 0.0))  # type: ignore[union-attr]
+            if place not in places:
+                places[place] = tree.add_site(f"{actuator.name}-site", *place)
+            sites[actuator.name] = places[place]
+    return sites
+
+
+def _ends(tree: Tree, loop: PointLoop | Weld, name: str) -> list[str]:
+    """The sites on both bodies that a constraint holds together."""
+    names = []
+    for k, end in enumerate(("first", "second"), start=1):
+        angles = getattr(loop, f"{end}_angles", (0.0, 0.0, 0.0))
+        Q = tuple(map(float, quaternion_from_euler(np.array(angles), "XYZ"))) if any(angles) else None
+        site = f"{loop.name or name}-site{k}"
+        names.append(tree.add_site(site, getattr(loop, end), getattr(loop, f"{end}_point"), Q))
+    return names
+
+
+def _check_forces(model: Model) -> dict[str, CoordinateSpring]:
+    """The springs that belong to actuators, by the names of these. ModelError for a force that MuJoCo's files have not,
+    because the model would move otherwise."""
     drives = {f"{a.name}_bias": a for a in model.actuators if isinstance(a, CoordinateActuator)}
     biases: dict[str, CoordinateSpring] = {}
-    frictions = []
+    system = model.system
     for force in model.forces:
-        drive = drives.get(force.name)
-        if isinstance(force, CoordinateFriction):
-            frictions.append(force)
-        elif isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
+        drive, ball = drives.get(force.name), False
+        if isinstance(force, RotationLimit):
+            ball = isinstance(system.bodies[system.indices.body(force.body)].joint, SphericalJoint)
+        if isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
             biases[drive.name] = force
-        elif not isinstance(force, GravityCompensation) and not _is_ball_limit(force, model.system):
+        elif not ball and not isinstance(force, (CoordinateFriction, GravityCompensation)):
             raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
-    return biases, frictions
-
-
-def _is_ball_limit(force: PassiveForce, system: ArticulatedSystem) -> bool:
-    if not isinstance(force, RotationLimit):
-        return False
-    return isinstance(system.bodies[system.indices.body(force.body)].joint, SphericalJoint)
+    return biases
 
 
 def _is_written(actuator: Actuator, system: ArticulatedSystem) -> bool:
@@ -182,24 +209,22 @@ def _is_written(actuator: Actuator, system: ArticulatedSystem) -> bool:
     return type(actuator) in (CoordinateActuator, ActivationCoordinateActuator, IntegratingCoordinateActuator)
 
 
-def _add_friction(
-    root: Element, frictions: list[CoordinateFriction], joints: Joints, unwritten: UnwrittenParts
-) -> None:
-    elements = {str(element.get("name")): element for element in root.iter("joint")}
-    for force in frictions:
-        joint = elements.get(force.coordinate) if force.coordinate in joints.refs else None
-        if joint is None or joint.get("frictionloss"):
-            raise ModelError("MuJoCo's files have one dry friction of a hinge or a slide", element=force.element)
-        joint.set("frictionloss", written(force.friction))
-        if force.slip_speed != SLIP_SPEEDS[str(joint.get("type"))]:
-            unwritten.count("speeds of slip, which MuJoCo's dry friction has not", force.name)
-
-
-def _has_tendon(muscle: Muscle, unwritten: UnwrittenParts) -> bool:
-    reason = why_no_tendon(muscle)
-    if reason is not None:
-        unwritten.count(f"muscles {reason}, left out", muscle.name)
-    return reason is None
+def _add_forces(model: Model, tree: Tree) -> None:
+    """Dry friction of hinges and slides, and what carries the weight of bodies."""
+    carried: dict[str, float] = {}
+    for force in model.forces:
+        if isinstance(force, GravityCompensation):
+            carried[force.body] = carried.get(force.body, 0.0) + force.fraction
+        elif isinstance(force, CoordinateFriction):
+            joint = tree.joints[force.coordinate][0] if force.coordinate in tree.refs else None
+            if joint is None or joint.get("frictionloss"):
+                raise ModelError("MuJoCo's files have one dry friction of a hinge or a slide", element=force.element)
+            joint.set("frictionloss", written(force.friction))
+            if force.slip_speed != SLIP_SPEEDS[str(joint.get("type"))]:
+                tree.unwritten.count(NO_SLIP, force.name)
+    for name, fraction in carried.items():
+        if fraction:
+            tree.bodies[name].set("gravcomp", written(fraction))
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -210,30 +235,44 @@ def _has_tendon(muscle: Muscle, unwritten: UnwrittenParts) -> bool:
 MARGIN_TOLERANCE = 1e-12  # [rad or m] by which the two ends of a range may be narrowed differently
 
 
-def add_limits(
-    root: Element, model: Model, joints: Joints, mobilities: "Mobilities", unwritten: UnwrittenParts
-) -> None:
+def add_limits(model: Model, tree: Tree, mobilities: "Mobilities") -> None:
     """Give the joints in the file the limits of the model. Those of coordinates that are no joints, or with another
     stiffness at each end, are noted."""
-    elements = {str(element.get("name")): element for element in root.iter("joint")}
-    taken = set[str]()
+    limited = set[str]()
+    ranges = {coordinate.name: coordinate.range for coordinate in model.coordinates}
     for limit in model.limits:
         name = limit.coordinate
-        if name not in joints.refs or name in taken or limit.lower_stiffness != limit.upper_stiffness:
-            unwritten.count("limits of coordinates", limit.name)
+        if name not in tree.refs or name in limited or limit.lower_stiffness != limit.upper_stiffness:
+            tree.unwritten.count("limits of coordinates", limit.name)
             continue
-        taken.add(name)
-        known = joints.coordinates.get(name)
-        ends, margin = _range(limit, known.range if known else None)
+        limited.add(name)
+        ends, margin = _range(limit, ranges.get(name))
         softness = limit.upper_stiffness, limit.damping, limit.transition
-        _set(elements[name], ends, margin, soft_limit(softness, mobilities.of_coordinate(name)))
-    bodies = {body.name: body for body in model.system.bodies}
+        soft = soft_limit(ends, softness, mobilities.of_coordinate(name))
+        set_with(tree.joints[name][0], margin=margin or None, **soft)
+    names = {body.name: body.joint_name or body.name for body in model.system.bodies}
     for force in model.forces:
         if isinstance(force, RotationLimit):
-            body = bodies[force.body]
             softness = force.stiffness, force.damping, force.transition
-            _set(elements[body.joint_name or body.name], (0.0, force.upper), 0.0,
-                 soft_limit(softness, mobilities.of_rotation(force.body)))  # fmt: skip
+            soft = soft_limit((0.0, force.upper), softness, mobilities.of_rotation(force.body))
+            set_with(tree.joints[names[force.body]][0], **soft)
+
+
+def soft_limit(ends: tuple[float, float], softness: tuple[float, float, float], mobility: float) -> dict[str, Any]:
+    """Attributes of a limit of a joint or tendon with a stiffness, a damping and an onset: `Softness.spring` the other
+    way round."""
+    (stiffness, damping, onset), rest = softness, 1.0 - Softness().impedance
+    solref = -stiffness * rest * mobility, -damping * math.sqrt(rest) * mobility
+    return {"range": ends, "limited": True, "solreflimit": solref, "solimplimit": (*SOLIMP[:2], onset)}
+
+
+def _range(limit: CoordinateLimit, known: tuple[float, float] | None) -> tuple[tuple[float, float], float]:
+    """The range of a joint and the margin at its ends: that of the coordinate, if the limit narrows both ends alike."""
+    if known is not None:
+        first, second = limit.lower - known[0], known[1] - limit.upper
+        if first >= 0 and math.isclose(first, second, rel_tol=0.0, abs_tol=MARGIN_TOLERANCE):
+            return known, first
+    return (limit.lower, limit.upper), 0.0
 
 
 class Mobilities:
@@ -293,31 +332,6 @@ class Mobilities:
         return float(row @ self._inverse @ row)
 
 
-def _range(limit: CoordinateLimit, known: tuple[float, float] | None) -> tuple[tuple[float, float], float]:
-    """The range of a joint and the margin at its ends: that of the coordinate, if the limit narrows both ends alike."""
-    if known is not None:
-        first, second = limit.lower - known[0], known[1] - limit.upper
-        if first >= 0 and math.isclose(first, second, rel_tol=0.0, abs_tol=MARGIN_TOLERANCE):
-            return known, first
-    return (limit.lower, limit.upper), 0.0
-
-
-def soft_limit(softness: tuple[float, float, float], mobility: float) -> dict[str, Any]:
-    """`solref` and `solimp` of a stiffness, a damping and an onset: `Softness.spring` the other way round."""
-    stiffness, damping, onset = softness
-    rest = 1.0 - Softness().impedance
-    return {
-        "solreflimit": (-stiffness * rest * mobility, -damping * math.sqrt(rest) * mobility),
-        "solimplimit": (*SOLIMP[:2], onset),
-    }
-
-
-def _set(joint: Element, ends: tuple[float, float], margin: float, soft: dict[str, Any]) -> None:
-    given = {"range": ends, "limited": True, **({"margin": margin} if margin else {}), **soft}
-    for key, value in given.items():
-        joint.set(key, written(value))
-
-
 # --------------------------------------------------------------------------------------------------------------
 #
 # Joints that follow others: MuJoCo holds them by polynomials of degree four, to which other functions are fitted.
@@ -329,37 +343,31 @@ FIT_POINTS = 401
 ROUND_OFF = 1e-13
 
 
-def add_equalities(
-    root: Element, joints: Joints, coordinates: dict[str, Coordinate], held: dict[str, float],
-    unwritten: UnwrittenParts,
-) -> None:  # fmt: skip
+def add_equalities(root: Element, tree: Tree, held: dict[str, float]) -> None:
     """An <equality> for every axis that a coordinate moves by a function, every coupler, and every coordinate that is
     locked or held.
 
     These stay at the values `held`. The others satisfy
     y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
     """
-    followers = joints.driven()
-    for coordinate in coordinates.values():
+    followers, ranges = tree.driven(), {c.name: c.range for c in tree.model.coordinates}
+    for coordinate in tree.model.coordinates:
         if coordinate.prescribed is not None:
-            unwritten.count("coordinates prescribed over time", coordinate.name)
-    driven = {follower.name for follower in followers}
-    fixed = {name: x for name, x in held.items() if name in joints.refs and name not in driven}
-    if not followers and not fixed:
-        return
-    holder = add_with(root, "equality")
-    for follower in followers:
-        known = coordinates.get(follower.driver)
-        low, high = DEFAULT_RANGE if known is None or known.range is None else known.range
-        polynomial, miss = _fitted(follower.functions, low, high)
+            tree.unwritten.count("coordinates prescribed over time", coordinate.name)
+    rows: dict[str, tuple[str | None, Any]] = {}
+    for name, driver, functions in followers:
+        polynomial, miss = _fitted(functions, *(ranges.get(driver) or DEFAULT_RANGE))
         if miss:
-            unwritten.count("functions, fitted by quartics", f"{follower.name} to {miss:.1e}")
-        around = polynomial(Polynomial([joints.refs[follower.driver], 1.0])) - joints.refs[follower.name]
+            tree.unwritten.count("functions, fitted by quartics", f"{name} to {miss:.1e}")
+        rows[name] = driver, polynomial(Polynomial([tree.refs[driver], 1.0])) - tree.refs[name]
+    for name, x in held.items():
+        if name in tree.refs:
+            rows.setdefault(name, (None, Polynomial([x - tree.refs[name]])))
+    for name, (leader, polynomial) in rows.items():
         given = np.zeros(MAX_DEGREE + 1)
-        given[: len(around.coef)] = around.coef
-        add_with(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
-    for name, x in fixed.items():
-        add_with(holder, "joint", joint1=name, polycoef=(x - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
+        given[: len(polynomial.coef)] = polynomial.coef
+        section = _section(root, "equality")
+        add_with(section, "joint", joint1=name, joint2=leader, polycoef=tuple(given))
 
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
@@ -395,64 +403,51 @@ SCALE = 200.0  # of a muscle, by which MuJoCo would choose its peak force; it ha
 
 @dataclass
 class Actuators:
-    """The <actuator> section, made with its first member. ctrl, act: the controls, and the activations of those that
-    have one, at the start."""
+    """The <actuator> section. ctrl, act: the controls, and the activations of those that have one, at the start."""
 
     root: Element
     unwritten: UnwrittenParts
     ctrl: list[float] = field(default_factory=list)
     act: list[float] = field(default_factory=list)
-    _section: Element | None = None
 
-    def _add(self, tag: str, name: str, **attributes: Any) -> None:
-        if self._section is None:
-            self._section = add_with(self.root, "actuator")
-        add_with(self._section, tag, name=name, **attributes)
+    def _add(self, tag: str, name: str, start: float, **attributes: Any) -> None:
+        add_with(_section(self.root, "actuator"), tag, name=name, **attributes)
+        delayed = "dyntype" in attributes
+        self.ctrl.append(0.0 if delayed else start)
+        self.act += [start] if delayed else []
 
     def add_muscle(self, muscle: Muscle, law: Mapping[str, Any], tendon: str) -> None:
         """The actuator of a muscle on a tendon."""
-        dynamics, control = self._dynamics(muscle)
-        tag = "motor" if "gaintype" not in law and "dyntype" not in dynamics else "general"
-        self._add(tag, muscle.name, tendon=tendon, **law, **dynamics, ctrllimited=True, ctrlrange=control)
-        start = muscle.activation or 0.0
-        self.ctrl.append(0.0 if "dyntype" in dynamics else start)
-        if "dyntype" in dynamics:
-            self.act.append(start)
-
-    def _dynamics(self, muscle: Muscle) -> tuple[dict[str, Any], tuple[float, float]]:
-        """How the activation follows the control, and the range of that."""
-        dynamics = muscle.activation_dynamics
-        found = None if dynamics is None else _activation(dynamics)
-        if dynamics is not None and found is None:
+        dynamics, control = muscle.activation_dynamics, (0.0, 1.0)
+        delay = {} if dynamics is None else _activation(dynamics)
+        if delay is None:
             self.unwritten.count("activation dynamics of actuators", muscle.name)
         if dynamics is not None and dynamics.form == "integral":
-            return found or {}, (-1.0 / dynamics.deactivation_time, 1.0 / dynamics.activation_time)
-        return found or {}, (0.0, 1.0)
+            control = -1.0 / dynamics.deactivation_time, 1.0 / dynamics.activation_time
+        attributes = {"tendon": tendon, **law, **(delay or {}), "ctrllimited": True, "ctrlrange": control}
+        tag = "motor" if "gaintype" not in law and not delay else "general"
+        self._add(tag, muscle.name, muscle.activation or 0.0, **attributes)
 
-    def add_actuator(self, actuator: Actuator, spring: CoordinateSpring | None, sites: Sites) -> None:
+    def add_actuator(self, actuator: Any, spring: CoordinateSpring | None, site: str | None) -> None:
         """An actuator of a joint, with the spring that belongs to it, or of a site."""
-        if isinstance(actuator, (PointActuator, TorqueActuator)):
-            push = np.array(actuator.direction if isinstance(actuator, PointActuator) else actuator.axis)
-            gear = actuator.optimal_force * push / np.linalg.norm(push)
-            row = (*gear, 0.0, 0.0, 0.0) if isinstance(actuator, PointActuator) else (0.0, 0.0, 0.0, *gear)
-            attributes: dict[str, Any] = {"site": sites.of_actuator(actuator), "gear": tuple(map(float, row))}
+        attributes: dict[str, Any]
+        if site is not None:
+            pushes = isinstance(actuator, PointActuator)
+            push = np.array(actuator.direction if pushes else actuator.axis)
+            gear, none = tuple(map(float, actuator.optimal_force * push / np.linalg.norm(push))), (0.0, 0.0, 0.0)
+            attributes = {"site": site, "gear": (*gear, *none) if pushes else (*none, *gear)}
         else:
-            assert isinstance(actuator, CoordinateActuator)
             attributes = {"joint": actuator.coordinate, "gainprm": (actuator.optimal_force, 0.0, 0.0)}
             if spring is not None:
                 k, c = spring.stiffness, spring.damping
                 attributes |= {"biastype": "affine", "biasprm": (k * spring.rest, -k, -c)}
             attributes |= _delayed(actuator)
-        assert isinstance(actuator, (CoordinateActuator, PointActuator, TorqueActuator))
         bounds = actuator.lower, actuator.upper
         if all(map(math.isfinite, bounds)):
             attributes |= {"ctrllimited": True, "ctrlrange": bounds}
         elif any(map(math.isfinite, bounds)):
             self.unwritten.count("controls that are bounded on one side", actuator.name)
-        self._add("general", actuator.name, **attributes)
-        self.ctrl.append(0.0)
-        if "dyntype" in attributes:
-            self.act.append(actuator.activation)  # type: ignore[union-attr]
+        self._add("general", actuator.name, actuator.activation if "dyntype" in attributes else 0.0, **attributes)
 
 
 def law_of(law: ForceLaw | None) -> dict[str, Any] | None:
@@ -526,65 +521,57 @@ RANKS = ("springlength", "frictionloss", "range")  # of a tendon, in the order i
 
 
 def add_tendons(
-    root: Element, muscles: Sequence[Muscle], sites: Sites, actuators: Actuators, mobility: Callable[[Muscle], float],
-    unwritten: UnwrittenParts,
+    root: Element, muscles: Sequence[tuple[Muscle, tuple[Combination, float] | None]], tree: Tree,
+    paths: Mapping[MusclePath, str], actuators: Actuators, mobilities: Mobilities,
 ) -> None:  # fmt: skip
-    """A <spatial> or <fixed> tendon for every path, with the actuators, spring, friction and limit along it.
+    """A <spatial> or <fixed> tendon for every path, with the actuators, spring, friction and limit along it. Paths are
+    named by the first muscle on each.
 
     A muscle joins the tendon of an earlier one where it gets its name back from there; else it has a tendon of its own.
-    Other laws are noted: their tendons pull nothing. mobility: J M^-1 J^T of a path in the pose of the file."""
-    if not muscles:
-        return
-    holder = add_with(root, "tendon")
+    Other laws are noted: their tendons pull nothing."""
     tendons: dict[MusclePath, tuple[Element, int, int]] = {}  # how many forces each has, and the rank of the last
-    for muscle in muscles:
-        combination, law = combination_of(muscle), muscle.law
+    for muscle, combination in muscles:
+        law = muscle.law
         if combination is not None and law is not None:
             law = on_offset_path(law, -combination[1])
-        passive = {key: value for key, value in _passive(law, muscle, mobility, unwritten).items() if value is not None}
-        driven = law_of(law)
+        passive, driven = _passive(law, muscle, mobilities, tree.unwritten), law_of(law)
         rank = len(RANKS) if not (driven or passive) else next((k for k, x in enumerate(RANKS, 1) if x in passive), 0)
         tendon, count, last = tendons.get(muscle.path, (None, 0, 0))
         joins = tendon is not None and muscle.name == f"{tendon.get('name')}_{count + 1}"
         if tendon is None or not joins or not (rank > last or rank == last == 0):
-            tendon, count = _add_tendon(holder, muscle, combination, sites), 0
+            count, tendon = (
+                0,
+                add_with(_section(root, "tendon"), "spatial" if combination is None else "fixed", name=muscle.name),
+            )
+            for name, coefficient in ({} if combination is None else combination[0]).items():
+                add_with(tendon, "joint", joint=name, coef=coefficient)
+            if combination is None:
+                _add_path(tendon, muscle.path, paths[muscle.path], tree)
         tendons[muscle.path] = tendon, count + 1, rank
-        for key, value in passive.items():
-            tendon.set(key, written(value))
+        set_with(tendon, **passive)
         if driven is not None:
             actuators.add_muscle(muscle, driven, str(tendon.get("name")))
         elif not passive:
             law_name = "without a law" if law is None else f"with law {law.kind!r}"
-            unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
+            tree.unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
 
 
-def _add_tendon(
-    holder: Element, muscle: Muscle, combination: tuple[Combination, float] | None, sites: Sites
-) -> Element:
-    if combination is not None:
-        fixed = add_with(holder, "fixed", name=muscle.name)
-        for name, coefficient in combination[0].items():
-            add_with(fixed, "joint", joint=name, coef=coefficient)
-        return fixed
-    path, tendon = muscle.path, add_with(holder, "spatial", name=muscle.name)
+def _add_path(tendon: Element, path: MusclePath, name: str, tree: Tree) -> None:
     divisors = {pulley.point: pulley.divisor for pulley in path.pulleys}
     for k in range(len(path.points)):
         if k in divisors:
             add_with(tendon, "pulley", divisor=divisors[k])
         for wrap in path.acting[k - 1] if k else ():
-            geom, side = sites.surface(wrap)
+            geom, side = tree.surfaces[wrap.surface]
             add_with(tendon, "geom", geom=geom, sidesite=side)
-        add_with(tendon, "site", site=sites.of(path, k))
-    return tendon
+        add_with(tendon, "site", site=f"{name}-P{k + 1}")
 
 
-def _passive(
-    law: ForceLaw | None, muscle: Muscle, mobility: Callable[[Muscle], float], unwritten: UnwrittenParts
-) -> dict[str, Any]:
+def _passive(law: ForceLaw | None, muscle: Muscle, mobilities: Mobilities, unwritten: UnwrittenParts) -> dict[str, Any]:
     """Attributes of a tendon that pulls by its length and speed."""
     if isinstance(law, PathLimit):
-        softness, ends = (law.stiffness, law.damping, law.transition_length), (law.shortest_length, law.longest_length)
-        return {"limited": True, "range": ends, **soft_limit(softness, mobility(muscle))}
+        softness = law.stiffness, law.damping, law.transition_length
+        return soft_limit((law.shortest_length, law.longest_length), softness, mobilities.of_muscle(muscle))
     if isinstance(law, PathSpring) and not law.dissipation:
         return {"stiffness": law.stiffness, "springlength": (0.0, law.resting_length)}
     if isinstance(law, SlackSpring):
@@ -592,6 +579,6 @@ def _passive(
         return {"stiffness": law.stiffness, "damping": law.damping or None, "springlength": ends}
     if isinstance(law, PathFriction):
         if law.slip_speed != SLIP_SPEED:
-            unwritten.count("speeds of slip, which MuJoCo's dry friction has not", muscle.name)
+            unwritten.count(NO_SLIP, muscle.name)
         return {"frictionloss": law.friction}
     return {}

@@ -1,7 +1,7 @@
 """From the model to the file."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,7 @@ from myoquat.joints.functions import Linear
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.forces import ContactSurface
-from myoquat.muscle.loads import BODIES
+from myoquat.muscle.loads import BODIES, named_bodies
 
 __all__ = ["write_model"]
 
@@ -71,7 +70,8 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     add(element, "gravity", system.gravity)
     coordinates, surfaces = {c.name: c for c in model.coordinates}, surfaces_of(model)
     wraps = WrittenWraps(model.muscles, surfaces)
-    placed = placed_joints(system, _named(model, surfaces.values()))
+    linked = (*model.constraints, *model.forces, *model.actuators, *model.markers, *surfaces.values())
+    placed = placed_joints(system, named_bodies(model.muscles, linked))
     add_bodies(element, system, placed, wraps.add_objects, unwritten)
     add_joints(element, system, placed, (start_q, start_u), coordinates)
     add_constraints(element, model, unwritten)
@@ -153,14 +153,6 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
     if model.start_u is not None and any(model.start_u):
         u = convert_velocities(source, system, q, np.array(model.start_u))
     return convert_coordinates(source, system, q), u
-
-
-def _named(model: Model, surfaces: Iterable[ContactSurface]) -> set[str]:
-    """Bodies to which paths, surfaces and markers belong."""
-    things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path.points, *muscle.path.wraps)]
-    linked: Any = (*model.constraints, *model.forces, *model.actuators)
-    held = {getattr(link, key) for link in linked for key in BODIES if hasattr(link, key)}
-    return held | {thing.body for thing in (*things, *model.markers, *surfaces)}
 
 
 def _coordinate_paths(placed: list[Placed]) -> dict[str, str]:
