@@ -2,10 +2,10 @@
 
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, is_dataclass, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import combinations, product, zip_longest
+from itertools import chain, combinations, product, zip_longest
 from math import nan
 from typing import Any
 
@@ -40,7 +40,7 @@ __all__ = ["Parameters", "parameter_names"]
 
 
 COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
-SPATIAL = {"position", "center_of_mass", "gravity"}
+SPATIAL, AXES = {"position", "center_of_mass", "gravity"}, ("x", "y", "z")
 WORDS: dict[tuple[type, str], tuple[str, ...]] = {  # what a name has for a field, where it is not the field's name
     (Model, "system"): (), (Muscle, "law"): (), (Muscle, "path"): (), (MusclePath, "points"): ("path",),
 }  # fmt: skip
@@ -133,7 +133,7 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
     fits = _fitted_bodies(model) if isinstance(model, Model) else {}
     bodies = model.system.bodies if isinstance(model, Model) else model.bodies
     firsts = _first_muscles(model) if isinstance(model, Model) else {}
-    for name, alias, location in _walk(model, (), (), ()):
+    for name, alias, location in _walk(model):
         if location.steps[0] == "muscles" and location.steps[2] == "path" and location.steps[1] in firsts:
             own, first = firsts[location.steps[1]]
             found.aliases[name] = found.aliases[alias] = first + name.removeprefix(own)
@@ -182,47 +182,38 @@ Step = tuple[str | int, ...]
 Found = tuple[str, str, Location]
 
 
-def _walk(node: Record, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
+def _walk(node: Record, steps: Step = (), words: Step = (), counted: Step = ()) -> Iterator[Found]:
     """(name, name with components counted, location) of every number at and below `node`."""
     for name, single, floating, _ in declared(type(node)):
         if name in node.constants:
             continue
-        value = getattr(node, name)
-        word = WORDS.get((type(node), name), (name,))
+        value, word = getattr(node, name), WORDS.get((type(node), name), (name,))
         here = (*steps, name), (*words, *word), (*counted, *word)
         if single and (value is None or isinstance(value, numbers.Real)):
-            yield _found(*here[1:], Location(here[0], nan if value is None else float(value)))
-        elif floating and isinstance(value, tuple):
-            yield from _components(name, value, *here)
+            yield _found(*here, nan if value is None else value)
         elif isinstance(value, Record):
             yield from _walk(value, *here)
         elif isinstance(value, tuple):
-            yield from _parts(node, value, *here)
+            pathless = isinstance(node, MusclePath) and name == "points" and not all(point.on_body for point in value)
+            for i, (label, part) in enumerate(zip(_labels(name, value, floating), value, strict=True)):
+                below = (*here[0], i), (*here[1], label), (*here[2], i if floating else label)
+                if floating and isinstance(part, numbers.Real):
+                    yield _found(*below, part)
+                elif isinstance(part, Record) and not (pathless and getattr(part, "on_body", False)):
+                    yield from _walk(part, *below)
 
 
-def _parts(
-    node: Record, parts: tuple[Any, ...], steps: Step, words: tuple[str, ...], counted: tuple[str, ...]
-) -> Iterator[Found]:
-    """The numbers in records of a tuple. A part has its name, or its number where others have the name too."""
+def _labels(key: str, parts: tuple[Any, ...], floating: bool) -> Sequence[str]:
+    """The words for the parts of a tuple: of numbers their components, of records their names, or their number where
+    others have the name too."""
+    if floating:
+        return COMPONENTS.get(key) or (AXES if key in SPATIAL else tuple(map(str, range(len(parts)))))
     names = [str(getattr(part, "name", "")) for part in parts]
-    pathless = isinstance(node, MusclePath) and steps[-1] == "points" and not all(point.on_body for point in parts)
-    for i, (part, name) in enumerate(zip(parts, names, strict=True)):
-        if isinstance(part, Record) and not (pathless and getattr(part, "on_body", False)):
-            word = name if name and names.count(name) == 1 else str(i)
-            yield from _walk(part, (*steps, i), (*words, word), (*counted, word))
+    return [name if name and names.count(name) == 1 else str(i) for i, name in enumerate(names)]
 
 
-def _components(
-    key: str, values: tuple[Any, ...], steps: Step, words: tuple[str, ...], counted: tuple[str, ...]
-) -> Iterator[Found]:
-    labels = COMPONENTS.get(key) or (("x", "y", "z") if key in SPATIAL else tuple(map(str, range(len(values)))))
-    for i, (label, x) in enumerate(zip(labels, values, strict=True)):
-        if isinstance(x, numbers.Real):
-            yield _found((*words, label), (*counted, str(i)), Location((*steps, i), float(x)))
-
-
-def _found(words: tuple[str, ...], counted: tuple[str, ...], location: Location) -> Found:
-    return ".".join(words), ".".join(counted), location
+def _found(steps: Step, words: Step, counted: Step, value: Any) -> Found:
+    return ".".join(map(str, words)), ".".join(map(str, counted)), Location(steps, float(value))
 
 
 # ---- what fitted paths forbid ----------------------------------------------------------------------------------------
@@ -288,96 +279,6 @@ def unit_of(system: ArticulatedSystem, location: Location) -> str:
     return next((unit for ending, unit in _ENDINGS.items() if key.endswith(ending)), "")
 
 
-# ---- Bounds between two parameters of one part of a model, such as pennation < maximum_pennation, in every sample ---
-# Such a bound is monotonic in each of the two. So all samples in a box of values pass if the corners of the box do. A
-# box that does not pass is halved, until it does or holds one sample, which is tried itself.
-
-
-Pair = tuple[int, int]  # two columns
-Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the numbers of one row, or what its checks raise
-_WHOLE = ("inertia", "orientation", "start_q", "start_u")  # vectors that are checked as such, or not bounded
-
-
-def check_pairs(model: Model | ArticulatedSystem, locations: Sequence[Location], rows: Array, bind: Bind) -> None:
-    """ValueError for a row (samples, n) in which two parameters of one part of the model contradict each other."""
-    pairs = _pairs(model, locations)
-    if all(_corners_pass(rows, together, bind) for together in zip_longest(*pairs)):
-        return
-    for pair in (pair for part in pairs for pair in part):
-        for i in _doubtful(rows, pair, bind):
-            try:
-                bind(rows[i])
-            except ValueError as error:
-                raise ValueError(f"sample {i}: {error}") from error
-
-
-def _pairs(model: Model | ArticulatedSystem, locations: Sequence[Location]) -> list[list[Pair]]:
-    """For each part of the model the pairs of columns that stand in it."""
-    parts: dict[tuple[str | int, ...], list[int]] = {}
-    for column, location in enumerate(locations):
-        part = _part_of(model, location.steps)
-        if len(part) > 1 and not set(_WHOLE) & set(location.steps[-2:]):
-            parts.setdefault(part, []).append(column)
-    return [list(combinations(columns, 2)) for columns in parts.values() if len(columns) > 1]
-
-
-def _part_of(model: Model | ArticulatedSystem, steps: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """The steps to the innermost dataclass above a number."""
-    node: Any = model
-    inner = 0
-    for i, step in enumerate(steps[:-1]):
-        node = getattr(node, step) if isinstance(step, str) else None if node is None else node[step]
-        if is_dataclass(node):
-            inner = i + 1
-    return steps[:inner]
-
-
-def _corners_pass(rows: Array, pairs: Iterable[Pair | None], bind: Bind) -> bool:
-    """Whether the model takes the least and greatest values of each pair, all pairs at a time."""
-    for ends in product((np.min, np.max), repeat=2):
-        row = rows[0].copy()
-        for pair in pairs:
-            for column, end in zip(pair or (), ends, strict=False):
-                row[column] = end(rows[:, column])
-        if not _passes(row, bind):
-            return False
-    return True
-
-
-def _doubtful(rows: Array, pair: Pair, bind: Bind) -> list[int]:
-    """The rows whose values of a pair the model does not take, with the other numbers of the first row."""
-    values, first = np.unique(rows[:, pair], axis=0, return_index=True)
-    found: list[int] = []
-    boxes = [np.arange(len(values))]
-    while boxes:
-        box = boxes.pop()
-        whole = values[box]
-        if _corners_pass(_replaced(rows[0], pair, whole), [pair], bind):
-            continue
-        if len(box) == 1:
-            found.append(int(first[box[0]]))
-            continue
-        column = int(np.argmax(np.ptp(whole, axis=0) / np.maximum(np.ptp(values, axis=0), np.finfo(float).tiny)))
-        order = box[np.argsort(whole[:, column], kind="stable")]
-        boxes += [order[: len(order) // 2], order[len(order) // 2 :]]
-    return sorted(found)
-
-
-def _replaced(row: Array, pair: Pair, values: Array) -> Array:
-    """(samples, n) one row with other values in two columns."""
-    rows = np.tile(row, (len(values), 1))
-    rows[:, pair] = values
-    return rows
-
-
-def _passes(row: Array, bind: Bind) -> bool:
-    try:
-        bind(row)
-    except ValueError:
-        return False
-    return True
-
-
 # ---- A model with numbers replaced ----------------------------------------------------------------------------------
 # Through the constructors and their checks for floats, past them for symbols.
 
@@ -404,8 +305,14 @@ def with_values(node: Any, values: Mapping[Step, Any]) -> Any:
 # ---- Checks of many values of parameters at once --------------------------------------------------------------------
 # A model's checks are bounds on single numbers. A sample that breaks one therefore has a neighbour at the end of a
 # column that breaks it too. Only the samples with the least and the greatest value of each parameter go through the
-# constructors. Inertias and unit quaternions, whose entries hang together, are checked in every sample. So are bounds
-# between two parameters of one part of the model (`myoquat.muscle.parameters`).
+# constructors. Inertias and unit quaternions, whose entries hang together, are checked in every sample. Bounds between
+# two parameters of one part of a model, such as pennation < maximum_pennation, are monotonic in each of the two. So all
+# samples in a box of values pass if the corners of the box do. A box that does not pass is halved, until it does or
+# holds one sample, which is tried itself.
+
+
+Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the numbers of one row, or what its checks raise
+VECTORS = ("inertia", "orientation", "start_q")  # whose entries depend on each other
 
 
 def check_rows(
@@ -417,8 +324,27 @@ def check_rows(
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
         raise ValueError(f"sample {i}: parameter {names[j]!r} is {rows[i, j]}; finite numbers are needed")
-    _check_groups(model, locations, rows, bind)
-    first = _check_row(rows, 0, bind)
+
+    def made(i: int, bind: Bind) -> Model | ArticulatedSystem:
+        try:
+            return bind(rows[i])
+        except ValueError as error:
+            raise ValueError(f"sample {i}: {error}") from error
+
+    vectors: dict[Step, list[int]] = {}
+    parts: dict[Step, list[int]] = {}  # the parameters of one part of the model, by the steps to it
+    for k, location in enumerate(locations):
+        *above, last = location.steps
+        if isinstance(last, int) and above[-1] in VECTORS:
+            vectors.setdefault(tuple(above), []).append(k)
+        elif len(part := tuple(above[:-1] if isinstance(last, int) else above)) > 1:
+            parts.setdefault(part, []).append(k)
+    for steps, columns in vectors.items():
+        for i in np.flatnonzero(
+            ~_regular(model, steps, [int(locations[k].steps[-1]) for k in columns], rows[:, columns])
+        )[:1]:
+            made(int(i), bind)  # which raises the error
+    first = made(0, bind)
 
     def near(row: Array) -> Model | ArticulatedSystem:
         """The model of a row, from that of the first row: only what differs is made again."""
@@ -426,64 +352,59 @@ def check_rows(
         return with_values(first, changed) if changed else first
 
     for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
-        _check_row(rows, i, near)
-    check_pairs(model, locations, rows, near)
+        made(i, near)
+    for i in _doubtful([list(combinations(columns, 2)) for columns in parts.values()], rows, near):
+        made(i, near)
 
 
-def _check_row(rows: Array, i: int, bind: Bind) -> Model | ArticulatedSystem:
-    try:
-        return bind(rows[i])
-    except ValueError as error:
-        raise ValueError(f"sample {i}: {error}") from error
-
-
-def _check_groups(model: Model | ArticulatedSystem, locations: Sequence[Location], rows: Array, bind: Bind) -> None:
-    """Whole inertias and quaternions of every sample; a wrong one is bound, which raises the error."""
-    for steps, entries in _groups(locations).items():
-        whole = _completed(model, steps, entries, rows)
-        for i in np.flatnonzero(~_REGULAR[str(steps[-1])](system_of(model), whole))[:1]:
-            _check_row(rows, int(i), bind)
-
-
-def _groups(locations: Sequence[Location]) -> dict[tuple[str | int, ...], list[tuple[int, int]]]:
-    """The vectors whose entries depend on each other: where they stand -> (which entry, which parameter)."""
-    groups: dict[tuple[str | int, ...], list[tuple[int, int]]] = {}
-    for k, location in enumerate(locations):
-        if len(location.steps) > 1 and location.steps[-2] in _REGULAR:
-            groups.setdefault(location.steps[:-1], []).append((int(location.steps[-1]), k))
-    return groups
-
-
-def _completed(
-    model: Model | ArticulatedSystem, steps: tuple[str | int, ...], numbers: list[tuple[int, int]], rows: Array
-) -> Array:
-    """(samples, size) the vector at `steps` in every sample."""
+def _regular(model: Model | ArticulatedSystem, steps: Step, entries: list[int], values: Array) -> Array:
+    """(samples,) whether the vector at `steps` can be, with values (samples, n) of some entries."""
     vector: Any = model
     for step in steps:
         vector = getattr(vector, step) if isinstance(step, str) else vector[step]
-    vector = system_of(model).neutral() if vector is None else np.array(vector, dtype=float)
-    whole = np.tile(vector, (len(rows), 1))
-    for entry, k in numbers:
-        whole[:, entry] = rows[:, k]
-    return whole
+    system = system_of(model)
+    whole = np.tile(np.array(system.neutral() if vector is None else vector, dtype=float), (len(values), 1))
+    whole[:, entries] = values
+    if steps[-1] == "inertia":  # moments are not negative and satisfy the triangle inequality, as `check_inertia` asks
+        a, b, c = np.linalg.eigvalsh(full(whole)).T
+        return (a >= -INERTIA_TOLERANCE * np.maximum(c, 0.0)) & (c - b - a <= INERTIA_TOLERANCE * c)
+    quaternions = system.quaternion_slices() if steps[-1] == "start_q" else [slice(None)]
+    off = [np.abs(np.linalg.norm(whole[:, s], axis=-1) - 1) for s in quaternions]
+    return np.max([np.zeros(len(values)), *off], axis=0) <= UNIT_TOLERANCE
 
 
-def _possible(system: ArticulatedSystem, inertia: Array) -> Array:
-    """Where principal moments are not negative and satisfy the triangle inequality, as `check_inertia` asks."""
-    a, b, c = np.linalg.eigvalsh(full(inertia)).T
-    return (a >= -INERTIA_TOLERANCE * np.maximum(c, 0.0)) & (c - b - a <= INERTIA_TOLERANCE * c)
+def _doubtful(pairs: list[list[tuple[int, int]]], rows: Array, bind: Bind) -> Iterator[int]:
+    """The rows in whose values of a pair of columns, of one of the parts, the model does not take."""
 
+    def passes(box: Array, together: Sequence[tuple[int, int] | None]) -> bool:
+        """Whether the model takes the least and greatest values of each pair in a box of rows, and other numbers of
+        the first row."""
+        for ends in product((np.min, np.max), repeat=2):
+            row = rows[0].copy()
+            for pair in filter(None, together):
+                row[list(pair)] = [end(rows[box, column]) for column, end in zip(pair, ends, strict=True)]
+            try:
+                bind(row)
+            except ValueError:
+                return False
+        return True
 
-def _unit(system: ArticulatedSystem, Q: Array) -> Array:
-    return np.abs(np.sqrt(np.sum(Q * Q, axis=-1)) - 1) <= UNIT_TOLERANCE
-
-
-def _unit_parts(system: ArticulatedSystem, q: Array) -> Array:
-    slices = system.quaternion_slices()
-    return np.all([_unit(system, q[:, s]) for s in slices], axis=0) if slices else np.ones(len(q), dtype=bool)
-
-
-_REGULAR = {"inertia": _possible, "orientation": _unit, "start_q": _unit_parts}
+    if all(passes(np.arange(len(rows)), together) for together in zip_longest(*pairs)):  # of all parts at a time
+        return
+    for pair in chain.from_iterable(pairs):
+        values = rows[:, pair]
+        boxes, found, ranges = [np.unique(values, axis=0, return_index=True)[1]], list[int](), np.ptp(values, axis=0)
+        while boxes:
+            box = boxes.pop()
+            if passes(box, [pair]):
+                continue
+            if len(box) == 1:
+                found.append(int(box[0]))
+                continue
+            widths = np.ptp(values[box], axis=0) / np.maximum(ranges, np.finfo(float).tiny)
+            order = box[np.argsort(values[box, np.argmax(widths)], kind="stable")]
+            boxes += [order[: len(order) // 2], order[len(order) // 2 :]]
+        yield from sorted(found)
 
 
 # ---- Parameters -----------------------------------------------------------------------------------------------------
