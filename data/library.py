@@ -50,8 +50,8 @@ def load_model(
 
     Options of `.xml`:
 
-    wrapping  the rule for surfaces with a side site: "mujoco" that of MuJoCo 4 (`SideCylinder`), by default; "mujoco3"
-              that of MuJoCo 3 (`HalfPlaneCylinder`); "shortest" that of a `WrapCylinder`.
+    wrapping  the rule for surfaces with a side site (`Wrap.rule`): "mujoco" that of MuJoCo 4, by default; "mujoco3"
+              that of MuJoCo 3; "shortest" that of a quadrant.
     contact   True: geoms press on each other.
 
     In `.xml`, coordinates keep the names of hinges and slides. Spatial tendons are muscles, sites that no tendon uses

@@ -17,7 +17,7 @@ import myoquat as mq
 from myoquat.analysis import plot_curves
 from myoquat.core import curve_styles
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint
-from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
+from myoquat.muscle import LAWS, PathPoint, WrapCylinder, laws
 from myoquat.muscle.display import stick_figure
 
 HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
@@ -88,12 +88,12 @@ def _radial() -> Any:
     return figure
 
 
-def _turning(quadrant: str, angle: float, surface: Any = WrapCylinder) -> Any:
+def _turning(quadrant: str, angle: float, rule: str = "shortest") -> Any:
     """A path over a cylinder of radius 1, from (1.2, `angle` [deg] from +y) to an end that turns at 1.7."""
     turn = mq.joints.Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
     start = -1.2 * np.sin(np.radians(angle)), 1.2 * np.cos(np.radians(angle)), 0.0
     path = PathPoint("ground", start), PathPoint("turn", (0.0, 1.7, 0.0))
-    wrap = surface(body="ground", radius=1.0, quadrant=quadrant)
+    wrap = WrapCylinder(body="ground", radius=1.0, rule=rule, quadrant=quadrant)
     return mq.Model(mq.joints.ArticulatedSystem((turn,)), (mq.Muscle("m", mq.muscle.MusclePath(path, (wrap,))),))
 
 
@@ -123,9 +123,9 @@ def _mujoco_sides() -> Any:
     """Paths around a cylinder by both rules for a side site, and their lengths as one end turns."""
     figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.2), layout="constrained")
     turn = np.linspace(-180.0, 300.0, 2401)
-    rules = {"shortest": (WrapCylinder, "-", "tab:blue"), "mujoco": (SideCylinder, "--", "tab:orange")}
-    for rule, (surface, style, color) in rules.items():
-        model = _turning("+y", -100.0, surface)
+    rules = {"shortest": ("-", "tab:blue"), "mujoco": ("--", "tab:orange")}
+    for rule, (style, color) in rules.items():
+        model = _turning("+y", -100.0, rule)
         for ax, degrees in zip(axes, (150.0, 215.0), strict=False):
             points = stick_figure(model, np.array([np.radians(degrees)])).muscles["m"]
             ax.plot(points[:, 0], points[:, 1], style, color=color, marker="o", markevery=[0, -1])

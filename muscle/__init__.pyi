@@ -46,13 +46,6 @@ from .points import ConditionalPoint as ConditionalPoint, MovingPoint as MovingP
 from .segments.flags import PathFlag as PathFlag
 from .states import state_names as state_names
 from .wrapping import (
-    HalfPlaneCylinder as HalfPlaneCylinder,
-    HalfPlaneSphere as HalfPlaneSphere,
-    InsideCylinder as InsideCylinder,
-    InsideSphere as InsideSphere,
-    MujocoInsideCylinder as MujocoInsideCylinder,
-    MujocoInsideSphere as MujocoInsideSphere,
-    SideCylinder as SideCylinder,
     Wrap as Wrap,
     WrapCylinder as WrapCylinder,
     WrapEllipsoid as WrapEllipsoid,

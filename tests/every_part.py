@@ -235,19 +235,21 @@ def past_surfaces():
     long = {"radius": 0.15, "length": 1.0, **level}
     surfaces = [
         w.WrapSphere(**middle, radius=0.15),
-        w.HalfPlaneSphere(**middle, radius=0.15, quadrant="+x"),
-        w.InsideSphere(**middle, radius=0.15),
+        w.WrapSphere(**middle, radius=0.15, rule="mujoco3", quadrant="+x"),
+        w.WrapSphere(**middle, radius=0.15, rule="inside"),
         w.WrapCylinder(**middle, **long),
-        w.SideCylinder(**middle, **long, quadrant="+x"),
-        w.HalfPlaneCylinder(**middle, **long, quadrant="+x"),
-        w.InsideCylinder(**middle, **long),
+        w.WrapCylinder(**middle, **long, rule="mujoco", quadrant="+x"),
+        w.WrapCylinder(**middle, **long, rule="mujoco3", quadrant="+x"),
+        w.WrapCylinder(**middle, **long, rule="inside"),
     ]
     surfaces.append(w.WrapEllipsoid(**middle, radii=(0.15, 0.2, 0.25)))
     surfaces.append(w.WrapTorus(**middle, ring_radius=0.15, tube_radius=0.05))
     second = w.WrapSphere(body="b1", position=(0.05, 0.0, -0.2), radius=0.08)
     straight = (w.PathPoint("ground", (0.2, 0.02, 0.2)), w.PathPoint("b1", (0.1, 0.03, -0.6)))
     force = laws.PathActuator(50.0)
-    muscles = [mq.Muscle(type(s).__name__, mq.muscle.MusclePath(straight, wraps=(s,)), force, 1.0) for s in surfaces]
+    muscles = [
+        mq.Muscle(f"{s.kind} {s.rule}", mq.muscle.MusclePath(straight, wraps=(s,)), force, 1.0) for s in surfaces
+    ]
     muscles.append(mq.Muscle("two", mq.muscle.MusclePath(straight, wraps=(surfaces[0], second)), force, 1.0))
     return mq.Model(system, tuple(muscles))
 

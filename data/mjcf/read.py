@@ -55,12 +55,12 @@ def load_mjcf(
     strict    an element that is not read raises ModelError. By default one UnsupportedWarning reports all of them with
               counts and lines.
     wrapping  the rule for surfaces with a side site: "mujoco" that of MuJoCo 4, "mujoco3" that of versions up to 3.17,
-              "shortest" that of a `WrapCylinder`, whose path stays in front where both ends are behind.
+              "shortest" that of a quadrant, whose path stays in front where both ends are behind.
     anywhere  files that it includes, and meshes, may lie outside its folder.
     contact   spheres, capsules and ellipsoids press on planes, spheres and capsules on each other (`LinearContact`):
               the pairs that MuJoCo lets touch.
 
-    MuJoCo 4 makes a `SideCylinder` of a cylinder with a side site, earlier versions a `HalfPlaneCylinder`. Limits of
+    A cylinder with a side site has the `Wrap.rule` "mujoco" in MuJoCo 4, "mujoco3" in earlier versions. Limits of
     joints and tendons are forces with MuJoCo's resting stiffness. MuJoCo opens the files of those meshes that weigh.
     Raises MissingExtraError without the package `mujoco`, and ModelError with file, element and line for a model that
     MuJoCo refuses or that cannot be here.

@@ -259,7 +259,7 @@ class Tree:
             sizes += (ENDLESS_HALF_LENGTH_M if endless else wrap.length / 2,)
             doubts += [] if endless else ["ends of wrapping cylinders, which have none in MuJoCo"]
         if wrap.shape == "cylinder" and wrap.rule == "shortest" and wrap.quadrant != "all":
-            doubts.append("sides of cylinders by the rule of WrapCylinder, where MuJoCo has that of SideCylinder")
+            doubts.append("sides of cylinders by the rule of WrapCylinder, where MuJoCo has its own")
         elif wrap.rule == "mujoco3" and wrap.quadrant != "all":
             doubts.append("sides of surfaces by the rule of MuJoCo 3")
         add_with(self.bodies[wrap.body], "geom", name=name, type=wrap.shape, size=sizes, pos=wrap.position,

@@ -245,8 +245,8 @@ class WrittenWraps:
     def _name(self, wrap: Wrap, muscle: str, table: Table, taken: Collection[str]) -> str:
         label, long = f"muscle {muscle!r}", wrap.shape == "cylinder"
         ends = long and np.isfinite(wrap.numbers()[1])
-        if not any(getattr(wrapping, surface) is type(wrap) for surface, _ in table.values()):
-            raise ModelError(f"OpenSim has no surface like a {wrap.kind}", element=label)
+        if wrap.rule != "shortest" or not any(getattr(wrapping, x) is type(wrap) for x, _ in table.values()):
+            raise ModelError(f"OpenSim has no surface like a {wrap.kind} with the rule {wrap.rule!r}", element=label)
         if table is OBSTACLES and ends:
             raise ModelError(
                 f"OpenSim's obstacles are cylinders without ends; {wrap.name or 'one'} has them", element=label

@@ -175,7 +175,7 @@ def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Pose
         last = site.or_else(on, last)
     # beside another surface OpenSim's side follows from the path over that one
     alone = [wrap for wrap in path.wraps if all(len(acting) == 1 for acting in path.acting if wrap in acting)]
-    sides = [_on_other_side(wrap, lines, poses) for wrap in alone if wrap.sided and wrap.rule == "shortest"]
+    sides = [_on_other_side(wrap, lines, poses) for wrap in alone if wrap.sided]
     aside = reduce(or_, sides, np.zeros(q.shape[:-1]) > 0)
     return np.where(met, float(PathFlag.COINCIDENT), 0.0) + np.where(aside, float(PathFlag.OTHER_SIDE), 0.0)
 

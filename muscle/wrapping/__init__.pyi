@@ -1,14 +1,5 @@
 from .contacts import acting_surfaces as acting_surfaces, holds_end as holds_end, path_contacts as path_contacts
 from .segment_solver import Piece as Piece
-from .side_site import (
-    HalfPlaneCylinder as HalfPlaneCylinder,
-    HalfPlaneSphere as HalfPlaneSphere,
-    InsideCylinder as InsideCylinder,
-    InsideSphere as InsideSphere,
-    MujocoInsideCylinder as MujocoInsideCylinder,
-    MujocoInsideSphere as MujocoInsideSphere,
-    SideCylinder as SideCylinder,
-)
 from .surfaces.base import Contact as Contact, Wrap as Wrap
 from .surfaces.cylinder import WrapCylinder as WrapCylinder
 from .surfaces.ellipsoid import WrapEllipsoid as WrapEllipsoid

@@ -230,7 +230,7 @@ def _numbered(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
 
 def _key(wrap: Wrap) -> tuple[bool | str, ...]:
     """By what surfaces are listed: those without a side first, the long ones last, then by names."""
-    return wrap.quadrant != "all", wrap.divides, wrap.kind, wrap.quadrant, wrap.body, wrap.name
+    return wrap.quadrant != "all", wrap.divides, wrap.kind, wrap.rule, wrap.quadrant, wrap.body, wrap.name
 
 
 # ---- the segment ---------------------------------------------------------------------------------------------

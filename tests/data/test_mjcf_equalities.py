@@ -10,7 +10,7 @@ from myoquat.data import load_model
 from myoquat.dynamics.constraints import Constraints, constraints_of
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.joints import ModelError
-from myoquat.muscle import InsideSphere, MusclePath, PathPoint, WrapSphere
+from myoquat.muscle import MusclePath, PathPoint, WrapSphere
 from myoquat.muscle.constraints import PathLengthConstraint
 from myoquat.muscle.segments.lengths import lengths
 from tests.data.mujoco_engine import forward, opened, read, write
@@ -153,7 +153,7 @@ def test_a_rope_of_constant_length_does_no_work_and_one_with_a_solved_contact_is
     assert held.position(model.system, motion.q[-1], np.zeros(())) == pytest.approx([0.0], abs=1e-12)
     around = replace(rope, wraps=(WrapSphere(body="arm", radius=0.05, name="ball"),))
     replace(held, path=around).check(model.system)
-    inside = replace(rope, wraps=(InsideSphere(body="arm", radius=0.05, name="ring"),))
+    inside = replace(rope, wraps=(WrapSphere(body="arm", radius=0.05, rule="inside", name="ring"),))
     with pytest.raises(ModelError, match="wraps around ring, where a solver finds the contact"):
         replace(held, path=inside).check(model.system)
     with pytest.raises(ModelError, match="one coefficient, not 2"):

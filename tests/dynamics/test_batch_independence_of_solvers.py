@@ -23,7 +23,6 @@ from myoquat.dynamics.constraints import ConstrainedMotion, Distance, assemble
 from myoquat.joints import ArticulatedSystem, random_quaternions
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.muscle import (
-    InsideSphere,
     Model,
     Muscle,
     MusclePath,
@@ -50,7 +49,7 @@ SURFACES = {
     "sphere": WrapSphere(body="ground", position=(0.0, 0.0, 0.03), radius=0.05),
     "ellipsoid": WrapEllipsoid(body="ground", position=(0.06, 0.05, 0.1), radii=(0.03, 0.05, 0.04)),
     "cylinder": WrapCylinder(body="ground", position=(0.04, -0.06, 0.1), radius=0.03),
-    "bore": InsideSphere(body="ground", position=(0.02, 0.0, 0.05), radius=0.02),
+    "bore": WrapSphere(body="ground", position=(0.02, 0.0, 0.05), radius=0.02, rule="inside"),
     "ring": WrapTorus(body="ground", position=(0.1, 0.0, 0.1), ring_radius=0.06, tube_radius=0.015),
 }
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,23 +13,7 @@ from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Part, Source
 from myoquat.joints import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.functions import MultivariatePolynomial
-from myoquat.muscle import (
-    HalfPlaneCylinder,
-    HalfPlaneSphere,
-    InsideCylinder,
-    InsideSphere,
-    MujocoInsideCylinder,
-    MujocoInsideSphere,
-    Muscle,
-    MusclePath,
-    PathPoint,
-    Pulley,
-    SideCylinder,
-    Wrap,
-    WrapCylinder,
-    WrapSphere,
-    function_path,
-)
+from myoquat.muscle import Muscle, MusclePath, PathPoint, Pulley, Wrap, WrapCylinder, WrapSphere, function_path
 from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathFriction, PathLimit, PathSpring, SlackSpring
 
 __all__ = [
@@ -219,7 +202,6 @@ def _surface(tendon: Part, part: Part, skeleton: Skeleton, wrapping: str) -> Wra
     """The surface of a geom, on the side of its side site or inside; None, noted, for a site on another body."""
     geom = skeleton.geoms[part.objid]
     body, rule, quadrant, Q = skeleton.names[geom.bodyid], "shortest", "all", np.array(geom.quat)
-    surfaces = OUTER_SURFACES
     if part.prm >= 0:
         site = skeleton.sites[round(part.prm)]
         if site.body != body:
@@ -227,30 +209,20 @@ def _surface(tendon: Part, part: Part, skeleton: Skeleton, wrapping: str) -> Wra
             return None
         rule, side = wrapping, np.asarray(rotation_matrix(Q)).T @ (np.array(site.position) - np.array(geom.pos))
         if float(np.linalg.norm(side)) < geom.size[0]:
-            surfaces = INNER_SURFACES
+            rule = "inside" if wrapping == "shortest" else "mujoco_inside"
         else:
             quadrant, Q = _quadrant(side * ([1.0, 1.0, 0.0] if geom.type == "cylinder" else 1.0), Q)
-    surface: Wrap = surfaces[rule][geom.type](
+            if geom.type == "sphere" and wrapping == "mujoco":
+                rule = "shortest"  # that of MuJoCo 4 differs for cylinders alone
+    return {"sphere": WrapSphere, "cylinder": WrapCylinder}[geom.type](
         body=body,
         position=geom.pos,
         orientation=tuple(map(float, Q)),
         quadrant=quadrant,
+        rule=rule,
         radius=geom.size[0],
         name=geom.name,
     )
-    return surface
-
-
-OUTER_SURFACES: dict[str, dict[str, Any]] = {
-    "shortest": {"sphere": WrapSphere, "cylinder": WrapCylinder},
-    "mujoco": {"sphere": WrapSphere, "cylinder": SideCylinder},
-    "mujoco3": {"sphere": HalfPlaneSphere, "cylinder": HalfPlaneCylinder},
-}
-INNER_SURFACES: dict[str, dict[str, Any]] = {
-    "shortest": {"sphere": InsideSphere, "cylinder": InsideCylinder},
-    "mujoco": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
-    "mujoco3": {"sphere": MujocoInsideSphere, "cylinder": MujocoInsideCylinder},
-}
 
 
 def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:

@@ -106,6 +106,7 @@ class Wrap(Record, ABC):
 
     position, orientation  [m] and unit quaternion: the surface's frame in the body's
     quadrant               "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ...
+    rule                   by which it passes a sphere or cylinder, see below
     points                 the numbers of the path's points between which the surface acts; None for all of them
                            Where the first are off the path, it acts from the next one that is on, as in OpenSim
     method                 of OpenSim for ellipsoids. It has no effect here, and is written again
@@ -118,6 +119,23 @@ class Wrap(Record, ABC):
     The length jumps where one end is ahead and the other crosses the half plane behind. It also jumps where an end
     leaves x > 0 on the side on which the other is behind. In quadrant "all" the path takes the shorter way; where both
     are equal the length has a kink.
+
+    ===============  =============================================================================================
+    rule             of a sphere or a cylinder
+    ===============  =============================================================================================
+    "shortest"       that of the quadrant or the hint, as above
+    "mujoco"         that of MuJoCo 4 for a side site, in the quadrant's direction: the path winds as the way over the
+                     side site does. It differs for cylinders alone: a path with both ends behind that clears the
+                     cylinder is straight. Source: XML Reference of MuJoCo 4, "spatial/geom/sidesite"
+    "mujoco3"        that of MuJoCo until 3.17: the side in whose direction the points of contact lie more. Behind, on
+                     the side against the quadrant, no path is straight
+    "inside"         along the inner side, as in MuJoCo with a side site inside. A path that would pass the surface by
+                     touches it in one point, where both straight pieces meet it at the same angle. A path whose
+                     straight line meets the surface is free, and so is one with an end inside
+    "mujoco_inside"  the same with a point of contact as inexact as MuJoCo's, whose iteration ends at 1e-6 rad. The
+                     Jacobian equals MuJoCo's, and differs from the derivative of the length by up to 1e-7. The length
+                     differs by the square of that
+    ===============  =============================================================================================
 
     Where several surfaces act on one piece, the ends are those of the path's straight parts before and after the
     surface. A cylinder in quadrant "all" is then passed on the side on which the whole piece is shorter. The same pose
@@ -134,6 +152,7 @@ class Wrap(Record, ABC):
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
     quadrant: str = "all"
+    rule: str = "shortest"
     points: tuple[int, int] | None = None
     name: str = ""
     hint: tuple[float, ...] | None = None
@@ -141,11 +160,9 @@ class Wrap(Record, ABC):
 
     kind: ClassVar[str] = "wrap"
     shape: ClassVar[str] = "wrap"  # the solid that it bounds: "sphere", "cylinder", "ellipsoid" or "torus"
-    rule: ClassVar[str] = "shortest"  # by which a path with a quadrant takes its side; others are MuJoCo's
-    holds_inside: ClassVar[bool] = False  # whether a path runs along its inner side
+    rules: ClassVar[tuple[str, ...]] = ("shortest",)
     across: ClassVar[tuple[float, float, float]] = (1.0, 1.0, 1.0)  # 1 for axes of its frame that tell a side
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
-    solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
     ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANT_AXES)
 
@@ -160,6 +177,8 @@ class Wrap(Record, ABC):
             raise ModelError(
                 f"{what}: quadrant is one of all, {', '.join(self.quadrants)}, not {self.quadrant!r}", element=element
             )
+        if self.rule not in self.rules:
+            raise ModelError(f"{what}: rule is one of {', '.join(self.rules)}, not {self.rule!r}", element=element)
         self._check_hint(what, element)
         if self.points is not None and not 0 <= self.points[0] < self.points[1] < count:
             raise ModelError(
@@ -272,6 +291,16 @@ class Wrap(Record, ABC):
         return none
 
     @property
+    def solved(self) -> bool:
+        """Whether an iterative solver finds the contact, so that it has no closed form."""
+        return False
+
+    @property
+    def holds_inside(self) -> bool:
+        """Whether a path runs along its inner side."""
+        return False
+
+    @property
     def sided(self) -> bool:
         """Whether a path with both ends behind runs past the front."""
         return False
@@ -333,7 +362,7 @@ class Wrap(Record, ABC):
         side = (
             {"quadrant": self.quadrant, "hint": None if self.hint is None else (1.0, 0.0, 0.0)} if self._sided else {}
         )
-        bare = type(self)(**{**self._nominal(), "body": "", **side})
+        bare = type(self)(**{**self._nominal(), "body": "", "rule": self.rule, **side})
         return bare
 
     @classmethod

@@ -1,30 +1,29 @@
-"""The shortest string around a circle in the plane, used by spheres and cylinders."""
+"""Strings around a circle in the plane, and the surfaces over which paths are such strings: spheres and cylinders.
 
-from typing import Any
+A string passes the circle on its shorter side, on the side of a direction, over a hint, or along the inner side.
+"""
+
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.kernels import choose
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.kernels import choose, while_loop
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.wrapping.surfaces.base import Wrap
+from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = [
-    "SURFACE_TOLERANCE",
-    "Direction",
-    "Plane",
-    "Winding",
-    "among_surfaces",
-    "around",
-    "beside",
-    "inner",
-    "jump_of",
-    "nearest",
-    "or_to_tie",
-    "outside",
-    "straight_pieces",
-    "tangent",
-]
+__all__ = ["SURFACE_TOLERANCE", "Direction", "Plane", "RoundWrap", "Winding", "among_surfaces", "tangent"]
 
 SURFACE_TOLERANCE = 2e-12  # of the square of the radius, up to which an end of a path lies on the surface: round-off
+SMALLEST = 1e-15  # [m^2] of a determinant below which MuJoCo takes lines as parallel
+MAX_NEWTON_STEPS = 60
+ANGLE_TOLERANCE = {
+    "inside": 2e-15,  # [rad], a few times the round-off of a sum of angles
+    "mujoco_inside": 1e-6,  # that of MuJoCo 3.17 and 4.0, whose points of contact are those of this iteration
+}
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
 Both = tuple[Array, Array]  # a number for each end
@@ -39,6 +38,7 @@ class Winding:
     angle          [rad] of the arc on the circle
     inside         whether an end lies inside
     jump           [m] about how far each end would have to move by itself to make the length jump
+    missed         how far a solver is from its solution; zero for a closed form
     """
 
     on: Array
@@ -49,6 +49,50 @@ class Winding:
     angle: Array
     inside: Array
     jump: Both
+    missed: Array | float = 0.0
+
+
+@frozen(kw_only=True)
+class RoundWrap(Wrap):
+    """A surface of `radius` [m] that paths pass as strings around a circle: a sphere or a cylinder."""
+
+    radius: float
+
+    rules: ClassVar[tuple[str, ...]] = ("shortest", "mujoco", "mujoco3", *ANGLE_TOLERANCE)
+
+    @property
+    def solved(self) -> bool:
+        return self.holds_inside
+
+    @property
+    def holds_inside(self) -> bool:
+        return self.rule in ANGLE_TOLERANCE
+
+    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
+        super().check(system, element, count)
+        if self.rule != "shortest" and self.hint is not None:
+            raise ModelError(f"a {self.kind} with the rule {self.rule!r} has no hint", element=element)
+        if self.holds_inside and self.quadrant != "all":
+            raise ModelError(f"a {self.kind} with the rule {self.rule!r} has no quadrant", element=element)
+
+    def meets(self, A: Array, B: Array) -> Array:
+        return always(A[..., 0] + B[..., 0]) if self.holds_inside else super().meets(A, B)
+
+    def string(
+        self, a: Plane, b: Plane, ahead: Direction | None, hint: Plane | None, plane_turns: bool = False
+    ) -> Winding:
+        """The path in a plane from a to b, on the side of a direction or a hint as seen there. If plane_turns, the
+        plane is that of the ends and the centre."""
+        if self.holds_inside:
+            return touching_inside(a, b, self.radius, ANGLE_TOLERANCE[self.rule])
+        if hint is not None:
+            return beside(a, b, self.radius, hint)
+        if ahead is not None and self.rule == "mujoco3":
+            return beside_half_plane(a, b, self.radius, ahead, plane_turns)
+        return around(a, b, self.radius, ahead, self.sided)
+
+
+# ---- around -----------------------------------------------------------------------------------------------------
 
 
 def around(
@@ -69,8 +113,6 @@ def around(
     cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
     aside, sense = np.abs(cross), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
-    never: Array = np.inf + 0.0 * along
-    sides = never, never
     if ahead is not None:
         behind, sides = _behind(a, b, cross, ahead, sided)
         aside, sense = np.where(behind, -aside, aside), np.where(behind, -sense, sense)
@@ -82,6 +124,12 @@ def around(
         angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
     P, Q = tangent(a, before, radius, sense), tangent(b, after, radius, -sense)
     on = ((imaginary > 0) | ((imaginary == 0) & (real < 0)) | behind) & ~inside  # angle > 0, known before the angle
+    if (
+        ahead is None
+    ):  # the rate jumps where both ways are equally long: an end is on the other one's line to the centre
+        apart = on & (along < 0)
+        first, last = (np.where(apart, aside / np.sqrt(np.where(apart, inner(p, p), 1.0)), np.inf) for p in (b, a))
+        sides = first, last
     return Winding(on, before, after, P, Q, angle, inside, jump_of(on, inside, depth, sides))
 
 
@@ -103,19 +151,6 @@ def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plan
         turned = np.where(around_front, cross / np.sqrt(np.where(around_front, inner(other, other), 1.0)), np.inf)
         crossing = np.minimum(_to_ray_behind(end, ahead), _to_ray_behind(p, ahead))
         found.append(np.minimum(np.minimum(own, turned), np.where(beyond, crossing, np.inf)))
-    return found[0], found[1]
-
-
-def or_to_tie(jump: Both, on: Array, a: Plane, b: Plane) -> Both:
-    """The `jump` of both ends, or how far each is from where both ways around are equally long, if that is nearer.
-
-    There the rate of the length jumps. An end is then on the line through the other one and the centre.
-    """
-    cross, apart = np.abs(a[0] * b[1] - a[1] * b[0]), on & (a[0] * b[0] + a[1] * b[1] < 0)
-    found = [
-        np.minimum(own, np.where(apart, cross / np.sqrt(np.where(apart, inner(other, other), 1.0)), np.inf))
-        for own, other in zip(jump, (b, a), strict=True)
-    ]
     return found[0], found[1]
 
 
@@ -228,3 +263,132 @@ def _to_ray_behind(p: Plane, ahead: Direction) -> Array:
     size = np.where(square > 0, square, 1.0)
     result: Array = np.sqrt(np.where(front < 0, side * side / size, inner(p, p)))
     return result
+
+
+# ---- until MuJoCo 3.17 ---------------------------------------------------------------------------------------
+
+
+def beside_half_plane(a: Plane, b: Plane, radius: Array | float, side: Direction, plane_turns: bool = False) -> Winding:
+    """The string from a to b on the side of a direction of any length by the rule of MuJoCo up to version 3.17.
+
+    It is straight where the straight line clears the circle and its point nearest to the centre is on the half plane of
+    the side. Elsewhere it goes around in the sense in which the two points of contact lie more towards the side, unless
+    its straight pieces cross. Where they cross in both senses it is straight. Source: `wrap_circle` in MuJoCo's
+    `engine_util_misc.c` (E. Todorov and others, Apache-2.0). The length jumps where the line behind leaves the half
+    plane. If plane_turns, the plane is that of the ends and the centre, so that the side as seen in it turns with them.
+    """
+    inside, depth, a, b = outside(a, b, radius)
+    closest, apart = nearest(a, b), (a[0] != b[0]) | (a[1] != b[1])
+    clear, towards = inner(closest, closest) > radius * radius, inner(closest, side)
+    forced = ~(clear & (towards >= 0)) & ~inside & apart  # known before the tangents
+    before, after = straight_pieces(a, b, radius)
+    ways = [(tangent(a, before, radius, sense), tangent(b, after, radius, -sense)) for sense in (-1.0, 1.0)]
+    crossing = [_cross(a, P, b, Q) for P, Q in ways]
+    on = forced & ~(crossing[0] & crossing[1])
+    middles = [(P[0] + Q[0], P[1] + Q[1]) for P, Q in ways]
+    (x, size), (y, other) = ((inner(m, side), np.sqrt(inner(m, m))) for m in middles)
+    first = ~crossing[0] & (crossing[1] | (x * other > y * size))
+    P, Q = choose(first, *ways)
+    turn = np.where(first, -1.0, 1.0) * (P[0] * Q[1] - P[1] * Q[0])
+    angle = np.arctan2(turn, P[0] * Q[0] + P[1] * Q[1])
+    angle = np.where(turn < 0, angle + 2 * np.pi, angle)
+    long = np.sqrt(inner(side, side))
+    aside = np.where(clear, np.abs(towards) / long, np.inf)
+    tie = np.where(crossing[0] | crossing[1], np.inf, np.abs(x / size - y / other) / (2 * long))  # [rad]
+    # about how far each end moves for a turn of the path's middle against the side by 1 rad
+    arm, other_arm = (np.sqrt(inner(p, p)) for p in (a, b))
+    if plane_turns:
+        cross = np.abs(a[0] * b[1] - a[1] * b[0])
+        arm, other_arm = cross / other_arm, cross / arm
+    jump = jump_of(on, inside, depth, (np.minimum(aside, tie * arm), np.minimum(aside, tie * other_arm)))
+    return Winding(on, before, after, P, Q, angle, inside, jump)
+
+
+def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
+    """Whether the segments from a to P and from b to Q cross: at shares of both, here times the determinant."""
+    x, y, gap = (P[0] - a[0], P[1] - a[1]), (Q[0] - b[0], Q[1] - b[1]), (a[0] - b[0], a[1] - b[1])
+    det = y[1] * x[0] - y[0] * x[1]
+    sign, size = np.where(det < 0, -1.0, 1.0), np.abs(det)
+    shares = [sign * (p[0] * gap[1] - p[1] * gap[0]) for p in (x, y)]
+    within = (np.minimum(*shares) >= 0) & (np.maximum(*shares) <= size)
+    found: Array = within & (size >= SMALLEST)
+    return found
+
+
+# ---- inside --------------------------------------------------------------------------------------------------
+
+
+def touching_inside(a: Plane, b: Plane, radius: Array | float, tolerance: float) -> Winding:
+    """The shortest string from a to b that touches the circle in one point, where the straight segment does not meet
+    it.
+
+    Both straight pieces meet the normal in P at one angle theta. Let A and B be the radius over the distances of the
+    ends from the centre, and G the angle between the ends. Then f(theta) = asin(A sin theta) + asin(B sin theta) - 2
+    theta + G = 0. The function f is concave and falls, so that Newton's method descends from pi / 2 to the solution. It
+    ends at |f| <= tolerance [rad].
+    """
+    square = as_array(radius) * radius
+    inside = ~(np.minimum(inner(a, a), inner(b, b)) > square)
+    a = np.where(inside, 2.0 * radius, a[0]), np.where(inside, 0.0, a[1])
+    b = np.where(inside, 0.0, b[0]), np.where(inside, 2.0 * radius, b[1])
+    x = nearest(a, b)
+    on = (inner(x, x) > square) & ~inside
+    far, near = (np.sqrt(inner(p, p)) for p in (a, b))
+    cross, both = a[0] * b[1] - a[1] * b[0], far * near
+    triangle = radius / far, radius / near, inner(a, b) / both, np.abs(cross) / both
+    begin = _search(np.pi / 2 + 0.0 * cross, triangle)
+    found = while_loop(
+        lambda search: search.f < -tolerance, _descended, begin, triangle, max_steps=MAX_NEWTON_STEPS, where=on
+    )
+    # from the end that is first in the positive sense, as MuJoCo turns: with f < 0 the other end gives another point
+    first = cross > 0
+    P = _turned(choose(first, a, b), np.where(first, triangle[0], triangle[1]), found)
+    before, after = (np.sqrt((p[0] - P[0]) ** 2 + (p[1] - P[1]) ** 2) for p in (a, b))
+    first_jump, last_jump = (np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near))
+    missed = np.where(on & (found.f < -tolerance), 1.0, 0.0)
+    return Winding(on, before, after, P, P, 0.0 * cross, inside, (first_jump, last_jump), missed)
+
+
+# The radius of the circle over the distances of both ends from its centre, A and B (...), and the cosine and sine (...)
+# of the angle between the ends.
+_Triangle = tuple[Array, Array, Array, Array]
+
+
+class _Search(NamedTuple):
+    """The angle theta (...) [rad], its sine and cosine, f (...) [rad] there, and Newton's step (...) from there."""
+
+    theta: Array
+    sin: Array
+    cos: Array
+    f: Array
+    step: Array
+
+
+def _descended(search: _Search, triangle: _Triangle) -> _Search:
+    """A step of Newton's method."""
+    return _search(search.theta - search.step, triangle)
+
+
+def _search(theta: Array, triangle: _Triangle) -> _Search:
+    """f and f / f'. f is the argument of one product of unit complex numbers, since it is between -pi and pi."""
+    (A, B, cos_between, sin_between), sin, cos = triangle, np.sin(theta), np.cos(theta)
+    a, b = A * sin, B * sin
+    ca, cb = np.sqrt(1.0 - a * a), np.sqrt(1.0 - b * b)
+    x, y = ca * cb - a * b, ca * b + cb * a
+    x, y = x * cos_between - y * sin_between, x * sin_between + y * cos_between
+    double_cos, double_sin = cos * cos - sin * sin, 2.0 * sin * cos
+    f = np.arctan2(y * double_cos - x * double_sin, x * double_cos + y * double_sin)
+    slope = cos * (A * cb + B * ca) - 2.0 * ca * cb  # times ca cb
+    return _Search(theta, sin, cos, f, f * (ca * cb) / slope)
+
+
+def _turned(end: Plane, ratio: Array, search: _Search) -> Plane:
+    """The point of the circle in the direction of an end, turned by theta - asin(ratio sin theta).
+
+    The ratio is the radius over the distance of the end.
+    """
+    x, y = end
+    sin, cos, a = search.sin, search.cos, ratio * search.sin
+    ca = np.sqrt(1.0 - a * a)
+    c, s = (cos * ca + sin * a) * ratio, (sin * ca - cos * a) * ratio
+    return c * x - s * y, s * x + c * y

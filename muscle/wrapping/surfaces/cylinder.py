@@ -7,29 +7,30 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near
 from myoquat.muscle.wrapping.surfaces.circle import (
     SURFACE_TOLERANCE,
+    Direction,
     Plane,
+    RoundWrap,
     Winding,
     among_surfaces,
-    around,
-    beside,
-    or_to_tie,
     tangent,
 )
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
 
-__all__ = ["WrapCylinder", "across"]
+__all__ = ["WrapCylinder"]
 
 
 @frozen(kw_only=True)
-class WrapCylinder(Wrap):
+class WrapCylinder(RoundWrap):
     """A cylinder of `radius` [m] around the z axis of its frame, from -length / 2 to length / 2 [m].
 
     Unrolled, the path is a straight line: it climbs evenly, on the straight pieces as on the surface. A path that would
-    touch only beyond one end passes the surface by, and its length jumps there.
+    touch only beyond one end passes the surface by, and its length jumps there. One whose inner side holds the path
+    does so beyond its ends too.
 
+    >>> from dataclasses import replace
     >>> import numpy as np
     >>> from myoquat.muscle import WrapCylinder
     >>> cylinder = WrapCylinder(body="femur", radius=0.03)  # its axis is z of its frame
@@ -37,9 +38,16 @@ class WrapCylinder(Wrap):
     >>> contact = cylinder.contact(A, B)
     >>> contact.P.round(4), float(contact.arc.round(4))  # where the path comes onto it, how far it runs on it
     (array([0.0061, 0.0294, 0.    ]), 0.0122)
+    >>> A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.0])  # behind, on a line that clears the cylinder
+    >>> surfaces = [replace(cylinder, quadrant="+x", rule=rule) for rule in ("shortest", "mujoco", "mujoco3")]
+    >>> [bool(surface.contact(A, B).on) for surface in surfaces]
+    [True, False, True]
+    >>> ring = WrapCylinder(body="hand", radius=0.01, rule="inside")
+    >>> contact = ring.contact(np.array([0.05, 0.03, 0.0]), np.array([-0.05, 0.03, 0.02]))
+    >>> contact.P.round(6) + 0.0
+    array([0.  , 0.01, 0.01])
     """
 
-    radius: float
     length: float = np.inf
 
     kind: ClassVar[str] = "cylinder"
@@ -59,31 +67,27 @@ class WrapCylinder(Wrap):
         run = self.radius * winding.angle
         flat = winding.before + run + winding.after
         slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
-        zP, zQ = A[..., 2] + slope * winding.before, B[..., 2] - slope * winding.after
-        half = self.length / 2
+        zP = A[..., 2] + slope * winding.before
+        zQ = zP if self.holds_inside else B[..., 2] - slope * winding.after
+        half = np.inf if self.holds_inside else self.length / 2
         beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
         P, Q = (np.stack([*winding.P, zP], axis=-1), np.stack([*winding.Q, zQ], axis=-1))
         arc = run * np.sqrt(1 + slope * slope)
         # the touching end nearer to the middle decides
         to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
         jump = np.stack([np.minimum(x, to_end) for x in winding.jump], axis=-1)
-        return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump)
+        return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump, winding.missed)
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         """The path across the axis."""
-        a, b = across((A, B))
-        if self.hint is not None:
-            hint = as_array(self.hint)
-            return beside(a, b, self.radius, (hint[..., 0], hint[..., 1]))
-        ahead = self._side(line)
-        winding = around(a, b, self.radius, ahead, self.sided)
-        if ahead is None:
-            return replace(winding, jump=or_to_tie(winding.jump, winding.on, a, b))
-        if self.ahead is None or line is None:
-            return winding
-        return replace(winding, jump=among_surfaces(winding.jump, (a, b), across(line), ahead))
+        hint, ahead = None if self.hint is None else as_array(self.hint), self._side(line)
+        (a, b), over = across((A, B)), None if hint is None else (hint[..., 0], hint[..., 1])
+        winding = self.string(a, b, ahead, over)
+        if self.sided and line is not None and ahead is not None:
+            return replace(winding, jump=among_surfaces(winding.jump, (a, b), across(line), ahead))
+        return winding
 
-    def _side(self, line: Line | None) -> tuple[Array, Array] | None:
+    def _side(self, line: Line | None) -> Direction | None:
         """The direction across the axis on whose side the path passes."""
         if self.ahead is not None:
             return self.ahead[0], self.ahead[1]
@@ -95,7 +99,7 @@ class WrapCylinder(Wrap):
 
     @property
     def sided(self) -> bool:
-        return self.ahead is not None
+        return self.ahead is not None and self.rule == "shortest"
 
     def in_the_way(self, A: Array, B: Array) -> Array:
         """Beyond the ends of the cylinder too."""
@@ -107,7 +111,7 @@ class WrapCylinder(Wrap):
 
     @property
     def divides(self) -> bool:
-        return self.ahead is None and self.hint is None
+        return self.ahead is None and self.hint is None and not self.holds_inside
 
     def cut(self, A: Array, B: Array) -> Array:
         """Within the ends of the cylinder."""

@@ -88,7 +88,10 @@ class WrapEllipsoid(Wrap):
     kind: ClassVar[str] = "ellipsoid"
     shape: ClassVar[str] = "ellipsoid"
     _sided: ClassVar[bool] = False
-    solved: ClassVar[bool] = True
+
+    @property
+    def solved(self) -> bool:
+        return True
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}

@@ -7,23 +7,15 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import (
-    SURFACE_TOLERANCE,
-    Direction,
-    Plane,
-    Winding,
-    around,
-    beside,
-    or_to_tie,
-)
+from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Plane, RoundWrap, Winding
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
 
 
 @frozen(kw_only=True)
-class WrapSphere(Wrap):
+class WrapSphere(RoundWrap):
     """A sphere of `radius` [m] around the origin of its frame.
 
     >>> import numpy as np
@@ -34,8 +26,6 @@ class WrapSphere(Wrap):
     0.042
     """
 
-    radius: float
-
     kind: ClassVar[str] = "sphere"
     shape: ClassVar[str] = "sphere"
 
@@ -45,32 +35,26 @@ class WrapSphere(Wrap):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         e1, e2 = plane_of(A, B)
+        ahead, hint = (None if x is None else project(as_array(x), e1, e2) for x in (self.ahead, self.hint))
         a, b = project(A, e1, e2), project(B, e1, e2)
-        if self.hint is None:
-            winding = self._winding(a, b, None if self.ahead is None else project(self.ahead, e1, e2))
-        else:
-            winding = self._over_hint(a, b, project(as_array(self.hint), e1, e2))
-        if self.quadrant == "all" and self.hint is None:
-            winding = replace(winding, jump=or_to_tie(winding.jump, winding.on, a, b))
+        winding = self.string(a, b, ahead, hint, plane_turns=True)
+        if hint is not None:
+            winding = self._over_hint(winding, a, b, hint)
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
-        return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, np.stack(winding.jump, axis=-1))
-
-    def _winding(self, a: Plane, b: Plane, ahead: Direction | None) -> Winding:
-        """The path in the plane of the ends and the centre."""
-        return around(a, b, self.radius, ahead)
+        arc, jump = self.radius * winding.angle, np.stack(winding.jump, axis=-1)
+        return Contact(winding.on, P, Q, arc, winding.inside, jump, winding.missed)
 
     @property
     def half_axes(self) -> Array | None:
-        if self.quadrant != "all" or self.hint is not None:
+        if self.quadrant != "all" or self.hint is not None or self.holds_inside:
             return None
         return as_array(self.radius)[..., None] * np.ones(3)
 
-    def _over_hint(self, a: Plane, b: Plane, hint: Plane) -> Winding:
+    def _over_hint(self, winding: Winding, a: Plane, b: Plane, hint: Plane) -> Winding:
         """The path over the hint, which is seen from elsewhere as the plane of the ends and the centre turns.
 
         Where the hint is across that plane the path changes sides.
         """
-        winding = beside(a, b, self.radius, hint)
         whole = as_array(self.hint)
         share = np.sqrt((hint[0] * hint[0] + hint[1] * hint[1]) / dot(whole, whole))
         farther = np.sqrt(np.maximum(a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]))
@@ -81,7 +65,7 @@ class WrapSphere(Wrap):
 
     @property
     def on_one_piece(self) -> bool:
-        return self.ahead is not None
+        return self.ahead is not None and self.rule == "shortest"
 
     def in_the_way(self, A: Array, B: Array) -> Array:
         ahead = self.ahead

@@ -50,8 +50,11 @@ class WrapTorus(Wrap):
 
     kind: ClassVar[str] = "torus"
     shape: ClassVar[str] = "torus"
-    solved: ClassVar[bool] = True
     ring: ClassVar[bool] = True
+
+    @property
+    def solved(self) -> bool:
+        return True
 
     def sizes(self) -> dict[str, float]:
         return {**super().sizes(), "ring_radius - tube_radius": self.ring_radius - self.tube_radius}

@@ -37,7 +37,6 @@ from myoquat.muscle import (
     Model,
     Muscle,
     MusclePath,
-    SideCylinder,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -78,9 +77,7 @@ SYSTEM = ArticulatedSystem(BODIES, "world", gravity=(0.0, -9.81, 0.1), name="med
 
 BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y", name="side-W1")
 ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
-SIDE_ROLL = SideCylinder(
-    body=ROLL.body, position=ROLL.position, orientation=ROLL.orientation, radius=0.04, quadrant="+x", name="over-W1"
-)
+SIDE_ROLL = replace(ROLL, rule="mujoco", quadrant="+x", name="over-W1")
 MUSCLES = (
     Muscle("plain", (point("world", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
            PathActuator(20.0), activation=0.25),
@@ -375,7 +372,7 @@ def test_the_side_rule_of_a_cylinder_that_mujoco_has_not_is_reported(tmp_path):
     system = ArticulatedSystem(
         (Body("B", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0)),)
     )
-    for wrap, expected in ((surface, 1.5637), (SideCylinder(body="ground", radius=0.147, quadrant="+x"), 0.3858)):
+    for wrap, expected in ((surface, 1.5637), (replace(surface, rule="mujoco"), 0.3858)):
         model = Model(system, (Muscle("m", MusclePath(path, wraps=(wrap,)), PathActuator(1.0)),))
         assert path_lengths(model, [0.0])[0] == pytest.approx(expected, abs=1e-4)
         if wrap is surface:

@@ -11,19 +11,13 @@ from scipy.optimize import minimize_scalar
 import myoquat as mq
 from myoquat.joints import ModelError
 from myoquat.muscle import (
-    HalfPlaneCylinder,
-    HalfPlaneSphere,
-    InsideCylinder,
-    InsideSphere,
     Model,
-    MujocoInsideCylinder,
-    MujocoInsideSphere,
     Muscle,
     MusclePath,
     PathFlag,
     PathPoint,
-    SideCylinder,
     WrapCylinder,
+    WrapEllipsoid,
     WrapSphere,
     path_flags,
     path_jacobian,
@@ -46,7 +40,7 @@ def test_the_path_winds_as_the_way_over_the_side_does(rng):
     A, B = rng.normal(size=(2, 4000, 3)) * 0.08
     apart = (np.hypot(A[:, 0], A[:, 1]) > RADIUS) & (np.hypot(B[:, 0], B[:, 1]) > RADIUS)
     A, B = A[apart], B[apart]
-    contact = SideCylinder(body="", radius=RADIUS, quadrant="+x").contact(A, B)
+    contact = WrapCylinder(body="", radius=RADIUS, rule="mujoco", quadrant="+x").contact(A, B)
     turn = winding(A, B, (1.0, 0.0, 0.0))
     plain = winding(A, B, A + B)  # of the straight line, over its own middle
     d = (B - A)[:, :2]
@@ -64,16 +58,15 @@ def test_the_path_winds_as_the_way_over_the_side_does(rng):
 def test_two_ends_behind_that_clear_the_cylinder_are_joined_straight():
     A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.02])
     side, wrap = (
-        surface_type(body="", radius=RADIUS, quadrant="+x").contact(A, B)
-        for surface_type in (SideCylinder, WrapCylinder)
+        WrapCylinder(body="", radius=RADIUS, rule=rule, quadrant="+x").contact(A, B) for rule in ("mujoco", "shortest")
     )
     assert not side.on
     assert wrap.on
 
 
-@pytest.mark.parametrize("surface_type", [InsideSphere, InsideCylinder])
+@pytest.mark.parametrize("surface_type", [WrapSphere, WrapCylinder])
 def test_a_path_inside_is_the_shortest_that_touches(surface_type, rng):
-    surface = surface_type(body="", radius=RADIUS)
+    surface = surface_type(body="", radius=RADIUS, rule="inside")
     A, B = rng.normal(size=(2, 60, 3)) * 0.07
     contact = surface.contact(A, B)
     assert 10 < np.sum(contact.on) < 50
@@ -82,7 +75,7 @@ def test_a_path_inside_is_the_shortest_that_touches(surface_type, rng):
     for a, b, on, found in zip(A, B, contact.on, length_over(contact, A, B), strict=True):
         if not on:
             continue
-        if surface_type is InsideCylinder:
+        if surface_type is WrapCylinder:
             flat = (a[:2], b[:2])
             rise = b[2] - a[2]
         else:
@@ -113,12 +106,12 @@ def beside(rng, count):
     return A, B
 
 
-@pytest.mark.parametrize("surface_type", [InsideSphere, InsideCylinder])
+@pytest.mark.parametrize("surface_type", [WrapSphere, WrapCylinder])
 def test_both_pieces_meet_the_inner_side_at_one_angle_in_high_precision(surface_type, rng):
     A, B = beside(rng, 400)
-    if surface_type is InsideCylinder:
+    if surface_type is WrapCylinder:
         A[:, 2] = B[:, 2] = 0.0
-    contact = surface_type(body="", radius=RADIUS).contact(A, B)
+    contact = surface_type(body="", radius=RADIUS, rule="inside").contact(A, B)
     assert np.sum(contact.on) > 100
     with mpmath.workdps(40):
         for a, b, P in zip(A[contact.on], B[contact.on], contact.P[contact.on], strict=True):
@@ -131,9 +124,9 @@ def test_both_pieces_meet_the_inner_side_at_one_angle_in_high_precision(surface_
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("surface_type", [MujocoInsideSphere, MujocoInsideCylinder])
+@pytest.mark.parametrize("surface_type", [WrapSphere, WrapCylinder])
 def test_the_point_inside_is_that_at_which_mujocos_iteration_ends(surface_type, rng):
-    geom = "sphere" if surface_type is MujocoInsideSphere else "cylinder"
+    geom = surface_type.shape
     bodies = "".join(f'<body mocap="true"><site name="{name}"/></body>' for name in "ab")
     mujoco = pytest.importorskip("mujoco")
 
@@ -144,7 +137,7 @@ def test_the_point_inside_is_that_at_which_mujocos_iteration_ends(surface_type, 
     )
     data = mujoco.MjData(engine)
     A, B = beside(rng, 400)
-    contact = surface_type(body="", radius=RADIUS).contact(A, B)
+    contact = surface_type(body="", radius=RADIUS, rule="mujoco_inside").contact(A, B)
     for a, b, on, P in zip(A, B, contact.on, contact.P, strict=True):
         data.mocap_pos[:] = a, b
         mujoco.mj_fwdPosition(engine, data)
@@ -163,11 +156,11 @@ def rod(*wraps):
 @pytest.mark.parametrize(
     "surface",
     [
-        SideCylinder(body="ground", radius=RADIUS, quadrant="+y"),
-        HalfPlaneCylinder(body="ground", radius=RADIUS, quadrant="+y"),
-        HalfPlaneSphere(body="ground", radius=RADIUS, quadrant="+y"),
-        InsideCylinder(body="ground", radius=RADIUS),
-        InsideSphere(body="ground", radius=RADIUS),
+        WrapCylinder(body="ground", radius=RADIUS, rule="mujoco", quadrant="+y"),
+        WrapCylinder(body="ground", radius=RADIUS, rule="mujoco3", quadrant="+y"),
+        WrapSphere(body="ground", radius=RADIUS, rule="mujoco3", quadrant="+y"),
+        WrapCylinder(body="ground", radius=RADIUS, rule="inside"),
+        WrapSphere(body="ground", radius=RADIUS, rule="inside"),
     ],
 )
 def test_the_jacobian_is_the_slope_of_the_length_and_jumps_are_flagged(surface):
@@ -183,14 +176,15 @@ def test_the_jacobian_is_the_slope_of_the_length_and_jumps_are_flagged(surface):
     np.testing.assert_allclose(slope[steady], J[1:-1][steady], atol=2e-5)  # kinks of J where the path begins to touch
     jumped = np.abs(np.diff(l)) > 0.2 * h  # the rod's end moves by 0.07 h
     assert np.all(flagged[1:][jumped] | flagged[:-1][jumped])
-    assert np.any(jumped) == (type(surface) in (SideCylinder, HalfPlaneSphere))
+    assert np.any(jumped) == (surface.rule == "mujoco" or (surface.rule == "mujoco3" and surface.shape == "sphere"))
 
 
 def test_surfaces_of_one_type_in_a_table_are_the_surfaces_one_by_one(rng):
     """From four surfaces of a type on, one formula serves all in a kernel, each with its own place and sizes."""
     types = (
-        *((sided, {"quadrant": "-y"}) for sided in (SideCylinder, HalfPlaneCylinder, HalfPlaneSphere)),
-        *((inside, {}) for inside in (InsideCylinder, InsideSphere)),
+        (WrapCylinder, {"rule": "mujoco", "quadrant": "-y"}),
+        *((sided, {"rule": "mujoco3", "quadrant": "-y"}) for sided in (WrapCylinder, WrapSphere)),
+        *((inside, {"rule": "inside"}) for inside in (WrapCylinder, WrapSphere)),
         (WrapCylinder, {"quadrant": "+y", "length": 0.3}),
         (WrapSphere, {"hint": (0.0, 0.02, 0.01)}),
     )
@@ -211,9 +205,9 @@ def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
         surface_type(body="ground", radius=RADIUS, name=f"w{k}", **more)
         for k, (surface_type, more) in enumerate(
             (
-                (SideCylinder, {"quadrant": "+y"}),
-                (MujocoInsideCylinder, {}),
-                (MujocoInsideSphere, {"position": (0.0, 0.01, 0.0)}),
+                (WrapCylinder, {"rule": "mujoco", "quadrant": "+y"}),
+                (WrapCylinder, {"rule": "mujoco_inside"}),
+                (WrapSphere, {"rule": "mujoco_inside", "position": (0.0, 0.01, 0.0)}),
             )
         )
     ]
@@ -224,12 +218,21 @@ def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
     with pytest.warns(mq.data.UnwrittenWarning):
         model.save(tmp_path / "x.xml")
     back = mq.load_model(tmp_path / "x.xml", wrapping="mujoco")
-    assert [type(muscle.path.wraps[0]) for muscle in back.muscles] == [type(wrap) for wrap in wraps]
+    kept = [muscle.path.wraps[0] for muscle in back.muscles]
+    assert [(wrap.kind, wrap.rule) for wrap in kept] == [(wrap.kind, wrap.rule) for wrap in wraps]
     q = np.linspace(-3, 3, 31)[:, None]
     np.testing.assert_allclose(path_lengths(back, q), path_lengths(model, q), atol=1e-13)
 
 
-@pytest.mark.parametrize("surface_type", [SideCylinder, InsideSphere, InsideCylinder])
-def test_a_hint_raises_an_error(surface_type):
+@pytest.mark.parametrize("rule", ["mujoco", "mujoco3", "inside", "mujoco_inside"])
+@pytest.mark.parametrize("surface_type", [WrapSphere, WrapCylinder])
+def test_a_hint_raises_an_error(surface_type, rule):
     with pytest.raises(ModelError, match="hint"):
-        rod(surface_type(body="ground", radius=RADIUS, hint=(0.0, 1.0, 0.0)))
+        rod(surface_type(body="ground", radius=RADIUS, rule=rule, hint=(0.0, 1.0, 0.0)))
+
+
+def test_a_rule_that_a_surface_does_not_have_raises_an_error():
+    with pytest.raises(ModelError, match="rule is one of shortest, not 'mujoco'"):
+        rod(WrapEllipsoid(body="ground", radii=(RADIUS,) * 3, rule="mujoco"))
+    with pytest.raises(ModelError, match="no quadrant"):
+        rod(WrapSphere(body="ground", radius=RADIUS, rule="inside", quadrant="+x"))
