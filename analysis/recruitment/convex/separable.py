@@ -32,8 +32,8 @@ FIRST_BOX, LAST_BOX = 0.1, 1e-6  # of the interval: half the first box and the l
 BOX_FACTOR = 0.2  # of a box to the next one
 MIN_SLOPE_CHANGE = 1e-13  # of the steeper slope: hulls have no corner with less
 QUARTERS = np.arange(1, 4) / 4
-ENDS = 0.25 ** np.arange(2, 7)  # a straight piece of an envelope may be shorter than points in its middle show
-PARTS = np.concatenate([QUARTERS, ENDS, 1 - ENDS])  # of the segment around a solution
+NEAR_ENDS = np.concatenate([0.25 ** np.arange(2, 7), 1 - 0.25 ** np.arange(2, 7)])  # parts of a straight piece, which
+# may be shorter than its quarters show
 
 
 def solve_separable(programs: Programs, curves: Curves, corners: Array, *, backend: str = "kernel", improve: bool = True
@@ -92,7 +92,7 @@ class _Sums:
         """The hulls of the functions on intervals (k, m), by points evenly apart and the corners."""
         part, ends = np.linspace(0.0, 1.0, count), (low[..., None], high[..., None])
         x = np.concatenate([ends[0] * (1 - part) + ends[1] * part, np.clip(self.corners, *ends)], axis=-1)
-        return _lower_hulls(x, self.curves(self.numbers, x))
+        return _lower_hulls(x, self.values(x))
 
     def of_envelopes(self, x: Array, f: Array, about: Array, refinements: int) -> Solutions:
         """The solutions of the envelopes, and their bounds.
@@ -102,29 +102,31 @@ class _Sums:
         """
         found, m = self.on_pieces(*_near(x, f, about)), self.m
         solved, at = found.status == Status.SOLVED, found.x[:, :m]
-        ends = _around(x, at, x)[..., None]
-        segments = zip(ends, ends[1:], (QUARTERS, PARTS, QUARTERS), strict=False)
-        new = np.concatenate([left + (right - left) * parts for left, right, parts in segments], axis=-1)
-        x, f = _lower_hulls(
-            *(np.concatenate(pair, axis=-1) for pair in ((x, new), (f, self.curves(self.numbers, new))))
-        )
         multipliers = np.concatenate([found.y, found.z.reshape(len(at), -1)], axis=-1)
         price, rest = vecmat(multipliers, self.programs.B), self.rest
-        dear = f - price[:, :m, None] * x
+        own = price[:, :m, None].copy()
         price[:, :m] = 0.0
-        bound = rest.certificates(found.x, multipliers, price)[0] + dear.min(axis=-1).sum(axis=-1)
+        cheapest = np.take_along_axis(x, np.argmin(f - own * x, axis=-1)[..., None], axis=-1)
+        about = np.concatenate([at[..., None], cheapest, about[..., :-2]], axis=-1)
+        ends = _around(x, at, x)[..., None]
+        new = np.concatenate(list(ends[:-1] + np.diff(ends, axis=0) * QUARTERS), axis=-1)
+        middle, f0, f1 = self.values(new), *_around(x, at, f)[1:3, ..., None]
+        is_straight = middle[..., 4:5] > (f0 + f1) / 2
+        parts = np.where(is_straight, NEAR_ENDS, 0.5)
+        more = ends[1] + (ends[2] - ends[1]) * parts
+        both = [(x, new, more), (f, middle, self.values(more))]
+        x, f = _lower_hulls(*(np.concatenate(pair, axis=-1) for pair in both))
+        bound = rest.certificates(found.x, multipliers, price)[0] + (f - own * x).min(axis=-1).sum(axis=-1)
         (_, x0, x1, _), (_, f0, f1, _) = (_around(x, at, values) for values in (x, f))
         part, cost = np.where(x1 > x0, (at - x0) / np.where(x1 > x0, x1 - x0, 1.0), 0.0), rest.objective(found.x)
         envelope = (f0 + part * (f1 - f0)).sum(axis=-1) + cost
-        found.objective[:] = self.values(at).sum(axis=-1) + cost
+        found.objective[:] = self.values(at[..., None]).sum(axis=(-1, -2)) + cost
         off = np.where(solved, envelope - bound, 0.0)
         too_far = off > GLOBAL_GAP / 2 * _size(found.objective, f)
         found.bound[:] = np.where(solved, bound - np.where(too_far, off, 0.0), found.bound)  # of the sampled envelope
         rows = np.flatnonzero(too_far)
         if refinements and len(rows):
-            cheapest = np.take_along_axis(x, np.argmin(dear, axis=-1)[..., None], axis=-1)
-            about = np.concatenate([at[..., None], cheapest, about[..., :-2]], axis=-1)[rows]
-            again = self.subset(rows).of_envelopes(x[rows], f[rows], about, refinements - 1)
+            again = self.subset(rows).of_envelopes(x[rows], f[rows], about[rows], refinements - 1)
             better = again.status == Status.SOLVED  # where rounding ends progress the last solution stays
             found.put(rows[better], again.subset(better))
         return found
@@ -173,7 +175,8 @@ class _Sums:
             away = size[:, None] * (high - low)
             hulls = part.sampled(np.maximum(low, x - away), np.minimum(high, x + away), PROGRAM_KNOTS)
             tried = part.on_pieces(*_near(*hulls, x[..., None]))
-            tried.objective[:] = part.values(tried.x[:, : self.m]).sum(axis=-1) + part.rest.objective(tried.x)
+            own = part.values(tried.x[:, : self.m, None]).sum(axis=(-1, -2))
+            tried.objective[:] = own + part.rest.objective(tried.x)
             gain = found.objective[rows] - tried.objective
             better = (tried.status == Status.SOLVED) & (gain > 0)
             for name in ("x", "objective", "residual"):
@@ -182,8 +185,8 @@ class _Sums:
             rows, size = rows[size > LAST_BOX], size[size > LAST_BOX]
 
     def values(self, x: Array) -> Array:
-        """(k, m) of the functions at x (k, m)."""
-        return self.curves(self.numbers, x[..., None])[..., 0]
+        """(k, m, p) of the functions at x (k, m, p)."""
+        return self.curves(self.numbers, x)
 
     @property
     def rest(self) -> Programs:
@@ -195,27 +198,23 @@ class _Sums:
 def _lower_hulls(x: Array, f: Array) -> tuple[Array, Array]:
     """(k, m, v) the vertices of the lower convex hulls of points (x, f), ascending in x (k, m, p).
 
-    Where a hull has fewer than the others its last one is repeated. The algorithm adds point by point and drops what is
-    then above the hull [A. M. Andrew, Inform. Process. Lett. 9, 1979].
+    Points above the lines between their neighbours are dropped, until there are none. Where a hull has fewer than the
+    others its last one is repeated.
     """
-    order = np.argsort(x, axis=-1, kind="stable").reshape(-1, x.shape[-1])
-    X, F = (np.take_along_axis(v.reshape(order.shape), order, axis=-1) for v in (x, f))
-    rows, top, hull = np.arange(len(X)), np.zeros(len(X), dtype=int), np.zeros(X.shape, dtype=int)
-    for j in range(1, X.shape[1]):
-        new = np.flatnonzero(X[:, j] > X[rows, hull[rows, top]])
-        above = new[top[new] > 0]
-        while len(above):
-            b, a = hull[above, top[above]], hull[above, top[above] - 1]
-            before, after = ((F[above, j] - F[above, i]) / (X[above, j] - X[above, i]) for i in (a, b))
-            bend = MIN_SLOPE_CHANGE * np.maximum(np.abs(before), np.abs(after))
-            above = above[after - before <= bend]
-            top[above] -= 1
-            above = above[top[above] > 0]
-        top[new] += 1
-        hull[new, top[new]] = j
-    width = max(int(top.max(initial=0)) + 1, PROGRAM_KNOTS)
-    place = hull[rows[:, None], np.minimum(np.arange(width), top[:, None])]
-    return X[rows[:, None], place].reshape(*x.shape[:-1], -1), F[rows[:, None], place].reshape(*x.shape[:-1], -1)
+    order = np.argsort(x, axis=-1, kind="stable")
+    x, f = (np.take_along_axis(v, order, axis=-1) for v in (x, f))
+    kept = np.pad(np.diff(x, axis=-1) > 0, ((0, 0), (0, 0), (1, 0)), constant_values=True)
+    while True:
+        last = kept.sum(axis=-1, keepdims=True) - 1
+        numbers = np.arange(max(int(last.max(initial=0)) + 1, PROGRAM_KNOTS))
+        place = np.take_along_axis(np.argsort(~kept, axis=-1, kind="stable"), np.minimum(numbers, last), axis=-1)
+        x, f = (np.take_along_axis(v, place, axis=-1) for v in (x, f))
+        width = np.diff(x, axis=-1)
+        slope = np.diff(f, axis=-1) / np.where(width > 0, width, 1.0)
+        bend = np.diff(slope, axis=-1) > MIN_SLOPE_CHANGE * np.abs(slope).max(axis=-1, keepdims=True)
+        kept = (numbers <= last) & np.pad(bend, ((0, 0), (0, 0), (1, 1)), constant_values=True) | (numbers == last)
+        if (kept == (numbers <= last)).all():
+            return x, f
 
 
 def _segments(x: Array, at: Array) -> Array:

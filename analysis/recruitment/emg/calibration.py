@@ -144,9 +144,9 @@ def calibrate_muscles(
     found = problem.solved()
     covariance = np.linalg.inv(found.jac.T @ found.jac)
     return Calibration(
-        model=problem.changed(model, found.x),
-        factors=problem.table(np.exp(found.x)),
-        deviations=problem.table(np.sqrt(np.diag(covariance))),
+        model=problem.changed(model, problem.table(found.x, 0.0)),
+        factors=problem.labelled(np.exp(found.x)),
+        deviations=problem.labelled(np.sqrt(np.diag(covariance))),
         errors=problem.errors(found.x),
         bounds=limits,
         converged=bool(found.success),
@@ -164,22 +164,15 @@ def _deviations(prior: float | Mapping[str, float], torque_error: float) -> dict
 
 
 class _Record(NamedTuple):
-    """A trial on velocities by name.
+    """Velocities by name, lengths and speeds (t, m) of paths, torques (t, e, m) of unit tensions, activations (t, m),
+    and the torques (t, e) that the motion needs."""
 
-    lengths     (t, m) of paths
-    speeds      (t, m) of paths
-    activation  (t, m)
-    arms        (t, e, m) torques of unit tensions
-    needed      (t, e) torques of the motion
-    names       of the velocities
-    """
-
+    names: tuple[str, ...]
     lengths: Array
     speeds: Array
-    activation: Array
     arms: Array
+    activation: Array
     needed: Array
-    names: tuple[str, ...]
 
 
 def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[float, float]]:
@@ -201,7 +194,7 @@ def _record(model: Model, trial: CalibrationTrial, velocities: Sequence[str] | N
     activation = np.maximum(model.check_activation(activation), least_activations(model))
     needed = inverse_dynamics_of_motion(model, motion, trial.loads).torque
     names, C, lengths, speeds, arms = muscles_along(model, motion, velocities)
-    return _Record(lengths, speeds, activation, arms, vecmat(needed, C), names)
+    return _Record(names, lengths, speeds, arms, activation, vecmat(needed, C))
 
 
 def muscles_along(
@@ -216,7 +209,7 @@ def muscles_along(
 
 
 class _Problem:
-    """Residuals of the logarithms x of factors, one for each of `varied`: (muscle, quantity)."""
+    """Residuals of the logarithms of those factors (m, 3), by muscle and quantity, that are `varied`."""
 
     def __init__(
         self,
@@ -227,65 +220,68 @@ class _Problem:
         torque_error: float,
     ) -> None:
         self.model, self.records, self.error = model, records, torque_error
-        self.varied = [(i, quantity) for i, muscle in enumerate(model.muscles) for quantity, field in FACTORS.items()
-                       if getattr(muscle.law, field, None) and limits[quantity][0] < limits[quantity][1]]  # fmt: skip
-        self.low, self.high = (np.log([limits[quantity][k] for _, quantity in self.varied]) for k in (0, 1))
-        self.sigma = np.array([sigma[quantity] for _, quantity in self.varied])
-        if not self.varied:
+        has = [[bool(getattr(muscle.law, field, None)) for field in FACTORS.values()] for muscle in model.muscles]
+        low, high = (np.log([limits[quantity][k] for quantity in FACTORS]) for k in (0, 1))
+        self.varied = np.array(has).reshape(-1, len(FACTORS)) & (low < high)
+        self.low, self.high, self.sigma = (np.broadcast_to(x, self.varied.shape)[self.varied]
+                                           for x in (low, high, [sigma[quantity] for quantity in FACTORS]))  # fmt: skip
+        if not self.varied.any():
             raise ValueError("there is no number to calibrate: no muscle has one whose bounds leave it free")
 
     def solved(self) -> "scipy.optimize.OptimizeResult":
-        start = np.zeros(len(self.varied))
         return scipy.optimize.least_squares(
-            self.residual, start, self.jacobian, (self.low, self.high), xtol=1e-10, ftol=1e-12, gtol=1e-10
+            self.residual, 0 * self.sigma, self.jacobian, (self.low, self.high), xtol=1e-10, ftol=1e-12, gtol=1e-10
         )
 
+    def table(self, values: Array, others: float = np.nan) -> Array:
+        """(m, 3) values of the factors that are varied, beside others."""
+        found = np.full(self.varied.shape, others)
+        found[self.varied] = values
+        return found
+
+    def labelled(self, values: Array) -> "pd.DataFrame":
+        return pd.DataFrame(self.table(values), pd.Index(self.model.muscle_names), pd.Index(list(FACTORS)))
+
     def changed(self, model: Model, x: Array) -> Model:
-        """A model with the numbers of its laws times the factors."""
-        laws = [self.law(muscle.law, i, x) for i, muscle in enumerate(model.muscles)]
-        return replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+        """A model with the numbers of its laws times the factors whose logarithms are x (m, 3)."""
+        muscles = []
+        for muscle, varied, factors in zip(model.muscles, self.varied, np.exp(x), strict=True):
+            law: Any = muscle.law
+            own = zip(FACTORS.values(), varied, factors, strict=True)
+            numbers = {field: float(getattr(law, field) * factor) for field, varies, factor in own if varies}
+            muscles.append(replace(muscle, law=replace(law, **numbers)))
+        return replace(model, muscles=tuple(muscles))
 
-    def law(self, law: Any, i: int, x: Array) -> Any:
-        """A law of muscle i with its numbers times the factors."""
-        own = {
-            FACTORS[quantity]: factor for (k, quantity), factor in zip(self.varied, np.exp(x), strict=True) if k == i
-        }
-        return replace(law, **{name: float(getattr(law, name) * factor) for name, factor in own.items()})
-
-    def tension(self, r: _Record, i: int, x: Array) -> Array:
-        """(t,) [N] of muscle i."""
-        law = self.law(self.model.muscles[i].law, i, x)
-        return np.asarray(law.force(r.lengths[:, i], r.speeds[:, i], r.activation[:, i]))
+    def tensions(self, r: _Record, x: Array) -> Array:
+        """(t, m) [N]."""
+        laws: list[Any] = [muscle.law for muscle in self.changed(self.model, x).muscles]
+        along = zip(laws, r.lengths.T, r.speeds.T, r.activation.T, strict=True)
+        return np.stack([law.force(l, v, a) for law, l, v, a in along], axis=-1)
 
     def missing(self, r: _Record, x: Array) -> Array:
         """(t, e) [N m, N] by how much the muscles give more than is needed."""
-        tensions = np.stack([self.tension(r, i, x) for i in range(len(self.model.muscles))], axis=-1)
-        return matvec(r.arms, tensions) - r.needed
+        return matvec(r.arms, self.tensions(r, x)) - r.needed
 
-    def residual(self, x: Array) -> Array:
-        return np.concatenate([*((self.missing(r, x) / self.error).ravel() for r in self.records), x / self.sigma])
+    def residual(self, z: Array) -> Array:
+        x = self.table(z, 0.0)
+        return np.concatenate([*((self.missing(r, x) / self.error).ravel() for r in self.records), z / self.sigma])
 
-    def jacobian(self, x: Array) -> Array:
-        steps, blocks = DIFFERENCE_STEP * np.eye(len(x)), []
-        for r in self.records:
-            slopes = [(self.tension(r, i, x + h) - self.tension(r, i, x - h)) / (2 * DIFFERENCE_STEP)
-                      for (i, _), h in zip(self.varied, steps, strict=True)]  # fmt: skip
-            columns = [r.arms[:, :, i] * slope[:, None] for (i, _), slope in zip(self.varied, slopes, strict=True)]
-            blocks.append(np.stack([(column / self.error).ravel() for column in columns], axis=-1))
+    def jacobian(self, z: Array) -> Array:
+        x, blocks = self.table(z, 0.0), []
+        for r in self.records:  # a step of one quantity of all muscles at a time: each tension has its own factors
+            slopes = [(self.tensions(r, x + h) - self.tensions(r, x - h)) / (2 * DIFFERENCE_STEP)
+                      for h in DIFFERENCE_STEP * np.eye(len(FACTORS))]  # fmt: skip
+            rows = r.arms[..., None] * np.stack(slopes, axis=-1)[:, None] / self.error
+            blocks.append(rows[..., self.varied].reshape(-1, len(z)))
         return np.concatenate([*blocks, np.diag(1 / self.sigma)])
 
-    def table(self, values: Array) -> "pd.DataFrame":
-        names = self.model.muscle_names
-        frame = pd.DataFrame(np.nan, index=pd.Index(names), columns=pd.Index(list(FACTORS)))
-        for (i, quantity), value in zip(self.varied, values, strict=True):
-            frame.loc[names[i], quantity] = value
-        return frame
-
-    def errors(self, x: Array) -> "pd.DataFrame":
-        found: dict[str, list[Array]] = {}
+    def errors(self, z: Array) -> "pd.DataFrame":
+        """Root mean squares by velocity; trials may have others."""
+        parts = []
         for r in self.records:
-            parts = np.stack([r.needed, self.missing(r, 0 * x), self.missing(r, x)])
-            for k, name in enumerate(r.names):
-                found.setdefault(name, []).append(parts[..., k])
-        rows = {name: np.sqrt(np.mean(np.concatenate(parts, axis=1) ** 2, axis=1)) for name, parts in found.items()}
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["needed", "before", "after"])
+            off = {"before": self.missing(r, self.table(0 * z, 0.0)), "after": self.missing(r, self.table(z, 0.0))}
+            named = {
+                name: pd.DataFrame(x, columns=pd.Index(r.names)) for name, x in {"needed": r.needed, **off}.items()
+            }
+            parts.append(pd.concat(named) ** 2)
+        return np.sqrt(pd.concat(parts).groupby(level=0, sort=False).mean().T)
