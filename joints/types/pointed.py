@@ -13,7 +13,6 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts, Vector3
 from myoquat.joints.types.turns import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
-from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["ConstantCurvatureJoint", "EllipsoidJoint", "PointedJoint"]
 
@@ -33,8 +32,9 @@ class PointedJoint(CoordinateJoint):
         """(..., 3) p at n (..., 3)."""
 
     @abstractmethod
-    def origin_rate(self, n: Array, rate: Array) -> Array:
-        """(..., 3) the derivative of p along a motion, from that of n."""
+    def origin_rates(self, n: Array, rate: Array, bend: Array) -> Pair:
+        """(..., 3) each, the first two derivatives of p along a motion, from those of n. Written out, as derivatives by
+        complex steps run through them, and these do not nest."""
 
     def angles_at(self, q: Array) -> Array:
         """(..., 3) angles of the Euler joint at q."""
@@ -49,7 +49,7 @@ class PointedJoint(CoordinateJoint):
         x, e = self.angles_at(q), np.eye(3)[self.pointer]
         (R, _), (B, _) = self.euler_joint.transform(x), self.euler_joint.subspace(x)
         turned = [matvec(R, cross(B[..., :, k], e)) for k in range(3)]
-        columns = [vecmat(self.origin_rate(R[..., :, self.pointer], rate), R) for rate in turned]
+        columns = [vecmat(self.origin_rates(R[..., :, self.pointer], rate, rate)[0], R) for rate in turned]
         return B, np.stack(columns, axis=-1)
 
     def drift(self, q: Array, u: Array) -> Pair:
@@ -59,10 +59,9 @@ class PointedJoint(CoordinateJoint):
             self.euler_joint.transform(x), self.euler_joint.subspace(x), self.euler_joint.drift(x, u)
         )  # fmt: skip
         omega = matvec(B, u)
-        n, turned = R[..., :, self.pointer], cross(omega, e)
+        turned = cross(omega, e)
         rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, e))
-        p_rate = self.origin_rate(n, rate)
-        p_bend = jacobian_at(lambda s: self.origin_rate(n + s * rate, rate + s * bend), np.zeros(1), like=n)[..., 0]
+        p_rate, p_bend = self.origin_rates(R[..., :, self.pointer], rate, bend)
         return c_omega, vecmat(p_bend, R) - cross(omega, vecmat(p_rate, R))
 
 
@@ -108,8 +107,8 @@ class EllipsoidJoint(PointedJoint):
     def origin(self, n: Array) -> Array:
         return as_array(self.radii) * n
 
-    def origin_rate(self, n: Array, rate: Array) -> Array:
-        return as_array(self.radii) * rate
+    def origin_rates(self, n: Array, rate: Array, bend: Array) -> Pair:
+        return as_array(self.radii) * rate, as_array(self.radii) * bend
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Uniform over the rotations, not over the angles."""
@@ -128,6 +127,7 @@ ROD_AXIS = np.array([0.0, 1.0, 0.0])  # e, the axis of the rod at both ends
 MAX_RANDOM_ANGLE_RAD = 1.5  # [rad] to which angles are drawn at random: OpenSim's end at pi / 2 - 0.01
 MAX_SERIES_ARGUMENT = 0.1  # m up to which the series serve
 SERIES = tuple(accumulate(range(1, 20), lambda a, n: a * 2 * n / (2 * n + 1), initial=1.0))  # a_n
+SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
 
 
 @frozen
@@ -174,29 +174,40 @@ class ConstantCurvatureJoint(PointedJoint):
         return q + as_array(self.rest)
 
     def origin(self, n: Array) -> Array:
-        g, _ = _arc(n)
+        g, _, _ = _arc(n)
         return self.length * g * (n + ROD_AXIS)
 
-    def origin_rate(self, n: Array, rate: Array) -> Array:
-        """Of p = d g(m) (n + e), with m = (1 - n . e) / 2."""
-        g, slope = _arc(n)
-        return self.length * (slope * -rate[..., 1, None] / 2 * (n + ROD_AXIS) + g * rate)
+    def origin_rates(self, n: Array, rate: Array, bend: Array) -> Pair:
+        """Of p = d g(m) (n + e)."""
+        g, slope, curvature = _arc(n)
+        speed = slope * _half(rate)
+        along = curvature * _half(rate) * _half(rate) + slope * _half(bend)
+        first, second = speed * (n + ROD_AXIS) + g * rate, along * (n + ROD_AXIS) + 2 * speed * rate + g * bend
+        return self.length * first, self.length * second
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Angles uniform within 1.5 rad of the straight rod."""
         return rng.uniform(-MAX_RANDOM_ANGLE_RAD, MAX_RANDOM_ANGLE_RAD, (n, 3)) - np.array(self.rest)
 
 
-def _arc(n: Array) -> Pair:
-    """(..., 1) each: g = 1 / h and dg/dm for the rod that arrives along the unit vector n (..., 3)."""
+def _half(n: Array) -> Array:
+    """(..., 1) the rate of m = (1 - n . e) / 2 along that of n (..., 3)."""
+    return -n[..., 1, None] / 2
+
+
+def _arc(n: Array) -> tuple[Array, Array, Array]:
+    """(..., 1) each: g = 1 / h, dg/dm and d2g/dm2 for the rod that arrives along the unit vector n (..., 3)."""
     square, c = n[..., 0] ** 2 + n[..., 2] ** 2, n[..., 1]
     m = square / (2 * (1 + c))
     small = m < MAX_SERIES_ARGUMENT
     sine = np.sqrt(np.where(small, 1.0, square))
     ratio = arctan2(sine, c) / sine  # theta / sin(theta)
-    K = np.where(small, _series(m, SERIES[1:]), (ratio - 1) / np.where(small, MAX_SERIES_ARGUMENT, m))
-    g = 1 / (2 * (1 - m) * (1 + m * K))
-    return g[..., None], (K * g * g)[..., None]
+    whole = np.where(small, MAX_SERIES_ARGUMENT, m)
+    K = np.where(small, _series(m, SERIES[1:]), (ratio - 1) / whole)
+    K_slope = np.where(small, _series(m, SLOPES), ((2 + 2 * whole * K - K) / (2 * (1 - whole)) - K) / whole)
+    h = 2 * (1 - m) * (1 + m * K)
+    g = 1 / h
+    return g[..., None], (K * g * g)[..., None], (K_slope * g * g + 2 * K * K * g * g * g)[..., None]
 
 
 def _series(m: Array, coefficients: tuple[float, ...]) -> Array:
