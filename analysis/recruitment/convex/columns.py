@@ -13,8 +13,8 @@ pull, price              the force on x, and B^T times the multipliers
 dx, dbound               the changes of x, and of the multipliers of the bounds, in a step
 best_x, best_price       x and the price at the best point so far
 
-What belongs to a whole program has no axis of the variables: multipliers (..., r), scales (..., c, d, d + 1), aim, mu
-and max_weight (...).
+What belongs to a whole program has no axis of the variables: multipliers (..., r), scales (..., c, d, d + 1), means
+(..., 3), aim and max_weight (...).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -89,10 +89,10 @@ class Columns:
         }
 
     def softened(self, weight: Array, root: Array, power: Array, x: Array, distance: Array, bound: Array,
-                 max_weight: Array, mu: Array) -> dict[str, Array]:  # fmt: skip
+                 max_weight: Array, means: Array) -> dict[str, Array]:  # fmt: skip
         """One over the curvature, that of the bounds included."""
         stiff = bound / distance
-        curvature = self._curvature(weight, self._power(power), root, x, max_weight, mu)
+        curvature = self._curvature(weight, self._power(power), root, x, max_weight, means[..., 0])
         return {"softness": 1.0 / (curvature + stiff[..., 0] + stiff[..., 1])}
 
     def prepared(self, columns: Array, weight: Array, low: Array, high: Array, has: Array, power: Array, x: Array,
@@ -100,27 +100,27 @@ class Columns:
         """The conditions at a point, and sums over the variables: the rows B x, and measures of convergence.
 
         These are products of the bounds' multipliers and distances, residuals of gradients, the objective, its least
-        at this price, the greatest price times x, and the size of that.
+        at this price, the greatest price times x, and the size of that: `sums` (..., 6).
         """
         p, price = self._power(power), _dot(columns, multipliers)
         stationary = terms.slope(weight, p, x) - price - bound[..., 0] + bound[..., 1]
         span = np.minimum(distance[..., 0] + 1 - has[..., 0], distance[..., 1] + 1 - has[..., 1])
         low, high = terms.reach(x, np.where(has[..., 0] > 0, low, -np.inf), np.where(has[..., 1] > 0, high, np.inf))
         most = terms.most(price, low, high, has[..., 0] * has[..., 1] > 0)
-        measures = {
-            "complementarity": distance[..., 0] * bound[..., 0] + distance[..., 1] * bound[..., 1],
-            "unbalanced": np.abs(stationary) * span,
-            "objective": terms.cost(weight, p, x),
-            "least": terms.least(weight, p, price, low, high),
-            "most": most,
-            "size": np.abs(most),
-        }
+        measures = [
+            distance[..., 0] * bound[..., 0] + distance[..., 1] * bound[..., 1],
+            np.abs(stationary) * span,
+            terms.cost(weight, p, x),
+            terms.least(weight, p, price, low, high),
+            most,
+            np.abs(most),
+        ]
         return {
             "stationary": stationary,
             "pull": -stationary - bound[..., 0] + bound[..., 1],
             "price": price,
             "values": np.sum(columns * x[..., None], axis=-2),
-            **{name: np.sum(part, axis=-1)[..., None] for name, part in measures.items()},
+            "sums": np.stack([np.sum(part, axis=-1) for part in measures], axis=-1),
         }
 
     def squared(self, columns: Array, softness: Array, pull: Array, scales: Array) -> dict[str, Array]:
@@ -194,15 +194,15 @@ class Columns:
             "bound": bound + part * dbound,
         }
 
-    def bent(self, weight: Array, root: Array, power: Array, x: Array, dx: Array, max_weight: Array, mu_here: Array,
-             share: Array) -> dict[str, Array]:  # fmt: skip
+    def bent(self, weight: Array, root: Array, power: Array, x: Array, dx: Array, max_weight: Array,
+             means_here: Array, share: Array) -> dict[str, Array]:  # fmt: skip
         """(..., 2) the rise of the objective above its tangent over a share of the step, and the predicted rise.
 
         The prediction is that of the curvature for the whole step. Both are sums over the variables.
         """
         p, part = self._power(power), share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
-        bend = self._curvature(weight, p, root, x, max_weight, mu_here) * dx * dx
+        bend = self._curvature(weight, p, root, x, max_weight, means_here[..., 0]) * dx * dx
         return {"bend": np.stack([np.sum(rise, axis=-1), np.sum(bend, axis=-1)], axis=-1)}
 
     # ---- parts -----------------------------------------------------------------------------------------------

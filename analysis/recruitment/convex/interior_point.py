@@ -47,13 +47,10 @@ MAX_RISE_OVER_MODEL = 0.5  # rise of the objective above its tangent along a ste
 UNKNOWN_DISTANCE = 1e299  # distance of a point from a solution where it is not finite
 
 
-# What is known of a program in an iteration, () each: the distance from a solution of the best point and its bound, the
-# least mean product so far, steps since the best point and since it or the mean product fell, the status, and steps up
-# to the end and up to this one.
-KNOWN = {
-    "merit": 10 * UNKNOWN_DISTANCE, "best_bound": 0.0, "lowest_mu": UNKNOWN_DISTANCE, "since": 0.0, "waited": 0.0,
-    "status": float(Status.UNSOLVED), "steps": 0.0, "number": 0.0,
-}  # fmt: skip
+# What is known of a program in an iteration: the distance from a solution of the best point and its bound, the least
+# mean product so far, steps since the best point and since it or the mean product fell, the status, and steps up to the
+# end and up to this one.
+KNOWN = (10 * UNKNOWN_DISTANCE, 0.0, UNKNOWN_DISTANCE, 0.0, 0.0, float(Status.UNSOLVED), 0.0, 0.0)
 
 
 class Conditions:
@@ -71,8 +68,8 @@ class Conditions:
         z = max_weight[..., None, None] * unit + 0.0 * cone
         return {
             "running": 1.0 + zero,
-            "mu": 1.0 + zero,
-            **{name: zero + value for name, value in KNOWN.items()},
+            "means": np.ones(3) + zero[..., None],
+            "known": np.array(KNOWN) + zero[..., None],
             "best_multipliers": 0.0 * target,
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], self._flat(z)], axis=-1),
             "s": self._flat(s),
@@ -83,23 +80,20 @@ class Conditions:
         scale = cones.scaling(self._split(s), self._cones(multipliers))
         return {"scales": np.concatenate([scale.V, scale.values[..., None]], axis=-1)}
 
-    def averaged(self, complementarity: Array, unbalanced: Array, bounds: Array, by: Array, multipliers: Array,
-                 s: Array) -> dict[str, Array]:  # fmt: skip
-        """The mean product mu (...), and what residuals of gradients count for beside it."""
-        products = complementarity[..., 0, 0] + np.sum(s * multipliers[..., self.shape.e :], axis=-1)
-        count = np.maximum(self._count(bounds), 1.0)
-        return {"mu_here": products / count, "by_gradients": by * unbalanced[..., 0, 0] / count}
-
-    def measured(self, values: Array, objective: Array, least: Array, most: Array, size: Array, target: Array,
-                 multipliers: Array, s: Array, max_weight: Array) -> dict[str, Array]:  # fmt: skip
+    def measured(self, values: Array, sums: Array, bounds: Array, by: Array, target: Array, multipliers: Array,
+                 s: Array, max_weight: Array) -> dict[str, Array]:  # fmt: skip
         """`off` (...), the distance of a point from a solution over the tolerance; `refuted`, 1 where the multipliers
-        prove that there is none; and the rows (..., r), B x - target."""
-        objective, least, most = objective[..., 0, 0], least[..., 0, 0], most[..., 0, 0]
+        prove that there is none; the rows (..., r), B x - target; and `means` (..., 3), the mean product mu, what
+        residuals of gradients count for beside it, and the number of products."""
+        complementarity, unbalanced, objective, least, most, size = (sums[..., 0, k] for k in range(6))
         rows, e = values[..., 0, :] - target, self.shape.e
+        number = bounds[..., 0, 0] + self.shape.c
+        products = complementarity + np.sum(s * multipliers[..., e:], axis=-1)
+        count = np.maximum(number, 1.0)
         terms = multipliers * target
         fixed = np.sum(terms, axis=-1)
         gap = np.abs(objective - fixed - least) / np.maximum(objective, SMALL_OBJECTIVE * max_weight) / PROGRAM_GAP
-        size = size[..., 0, 0] + np.sum(np.abs(terms), axis=-1)
+        size = size + np.sum(np.abs(terms), axis=-1)
         proof = (fixed - most) / np.where(size > 0, size, 1.0)
         greatest = np.max(np.abs(rows[..., e:]), axis=-1, initial=1.0)[..., None]
         lacks = [np.abs(rows[..., :e]) / np.maximum(np.abs(target[..., :e]), 1.0), np.abs(rows[..., e:] - s) / greatest]
@@ -109,79 +103,64 @@ class Conditions:
             "refuted": np.where(proof > MIN_INFEASIBILITY_PROOF, 1.0, 0.0),
             "proved": fixed + least,
             "residual": rows,
+            "means_here": np.stack([products / count, by * unbalanced / count, number], axis=-1),
         }
 
     @staticmethod
-    def judged(off: Array, refuted: Array, running: Array, mu_here: Array, merit: Array, lowest_mu: Array, since: Array,
-               waited: Array) -> dict[str, Array]:  # fmt: skip
-        """Whether a point is `better` than all before, and whether the iteration continues."""
+    def judged(off: Array, refuted: Array, proved: Array, means_here: Array, running: Array, known: Array,
+               multipliers: Array, best_multipliers: Array) -> dict[str, Array]:  # fmt: skip
+        """Whether a point is `better` than all before, what is known with it, and whether the iteration continues."""
+        merit, best_bound, lowest_mu, since, waited, status, steps, number = (known[..., k] for k in range(8))
+        mu = means_here[..., 0]
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
         merit = np.where(better > 0, off, merit)
         since = np.where(better > 0, 0.0, since + 1)
-        waited = np.where((better > 0) | (mu_here < lowest_mu), 0.0, waited + 1)
+        waited = np.where((better > 0) | (mu < lowest_mu), 0.0, waited + 1)
         not_stalled = (waited < MAX_STALLED_STEPS) & (
             (since < MAX_STALLED_STEPS_IF_ACCEPTABLE) | (merit > ACCEPTABLE_FACTOR)
         )
         go = (off > 1) & (off < UNKNOWN_DISTANCE) & not_stalled & (refuted < 1)
+        best_bound = np.where(better > 0, proved, best_bound)
+        status = np.where(running * refuted > 0, float(Status.INFEASIBLE), status)
+        steps = np.where(running > 0, number, steps)
+        after = [merit, best_bound, np.minimum(mu, lowest_mu), since, waited, status, steps, number + 1]
         return {
             "better": better,
             "running_next": running * np.where(go, 1.0, 0.0),
-            "merit_next": merit,
-            "lowest_mu_next": np.minimum(mu_here, lowest_mu),
-            "since_next": since,
-            "waited_next": waited,
-        }
-
-    @staticmethod
-    def recorded(better: Array, refuted: Array, running: Array, proved: Array, multipliers: Array, best_bound: Array,
-                 status: Array, steps: Array, number: Array, best_multipliers: Array
-                 ) -> dict[str, Array]:  # fmt: skip
-        """The best point of a program so far, and what is known of its end."""
-        return {
-            "best_bound_next": np.where(better > 0, proved, best_bound),
-            "status_next": np.where(running * refuted > 0, float(Status.INFEASIBLE), status),
-            "steps_next": np.where(running > 0, number, steps),
-            "number_next": number + 1,
+            "known_next": np.stack(after, axis=-1),
             "best_multipliers_next": np.where(better[..., None] > 0, multipliers, best_multipliers),
         }
 
-    def factored(self, matrix: Array, right: Array, residual: Array, multipliers: Array, s: Array, scales: Array
-                 ) -> dict[str, Array]:  # fmt: skip
-        """The factors of the matrix, and the change of the multipliers in the predictor step, whose products are
-        zero."""
+    def aimless(self, matrix: Array, right: Array, residual: Array, multipliers: Array, s: Array, scales: Array
+                ) -> dict[str, Array]:  # fmt: skip
+        """The change of the multipliers in the predictor step, whose products are zero."""
         scale = _scaling(scales)
-        factors = Factors(matrix_rows(matrix[..., 0, :], self.shape.rows, self._flat(scale.values * scale.values)))
         middle = scale.times(self._cones(multipliers))
-        turned = self._solved(factors, residual, right, s, scale, -cones.product(middle, middle), middle)
-        return {"factors": _kept(factors), "turned": turned}
+        return {"turned": self._solved(matrix, residual, right, s, scale, -cones.product(middle, middle), middle)}
 
-    def tried(self, shrink: Array, shift: Array, turned: Array, residual: Array, multipliers: Array, s: Array,
-              scales: Array) -> dict[str, Array]:  # fmt: skip
-        """How far the predictor step can go, and the changes of s and z in it."""
-        share, ds, dz = self._step(shrink, shift, turned, residual, multipliers, s, scales, 1.0)
-        return {"reach": share, "ds_tried": ds, "dz_tried": dz}
-
-    def targeted(self, reach: Array, ds_tried: Array, dz_tried: Array, ahead: Array, complementarity: Array,
-                 bounds: Array, by_gradients: Array, mu_here: Array, multipliers: Array, s: Array
-                 ) -> dict[str, Array]:  # fmt: skip
-        """The target product of the corrector step."""
-        number, part = self._count(bounds), reach[..., None, None]
-        products = complementarity[..., 0, 0] + reach * (ahead[..., 0, 0] + reach * ahead[..., 0, 1])
-        after = (self._split(s) + part * ds_tried) * (self._cones(multipliers) + part * dz_tried)
+    def targeted(self, shrink: Array, shift: Array, turned: Array, residual: Array, multipliers: Array, s: Array,
+                 scales: Array, ahead: Array, sums: Array, means_here: Array) -> dict[str, Array]:  # fmt: skip
+        """The changes of s and z in the predictor step, and the target product of the corrector step, by how far the
+        predictor step can go."""
+        mu, by_gradients, number = (means_here[..., k] for k in range(3))
+        reach, ds, dz = self._step(shrink, shift, turned, residual, multipliers, s, scales, 1.0)
+        part = reach[..., None, None]
+        products = sums[..., 0, 0] + reach * (ahead[..., 0, 0] + reach * ahead[..., 0, 1])
+        after = (self._split(s) + part * ds) * (self._cones(multipliers) + part * dz)
         products = products + np.sum(self._flat(after), axis=-1)
-        mu = np.where(number > 0, mu_here, 1.0)  # programs without bounds have no products
-        sigma = np.clip(products / np.maximum(number, 1.0) / mu, 0.0, 1.0) ** 3
-        return {"aim": np.maximum(sigma * mu_here, by_gradients)}
+        mean = np.where(number > 0, mu, 1.0)  # programs without bounds have no products
+        sigma = np.clip(products / np.maximum(number, 1.0) / mean, 0.0, 1.0) ** 3
+        return {"aim": np.maximum(sigma * mu, by_gradients), "ds_tried": ds, "dz_tried": dz}
 
-    def corrected(self, factors: Array, aim: Array, ds_tried: Array, dz_tried: Array, corrected: Array, per_aim: Array,
+    def corrected(self, matrix: Array, aim: Array, ds_tried: Array, dz_tried: Array, corrected: Array, per_aim: Array,
                   residual: Array, multipliers: Array, s: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
         """The change of the multipliers in the corrector step."""
         scale, part = _scaling(scales), aim[..., None, None]
         middle = scale.times(self._cones(multipliers))
         wanted = part * cones.identity(self.shape.d) - cones.product(middle, middle)
         wanted = wanted - cones.product(scale.divides(ds_tried), scale.times(dz_tried))
-        kept, right = _factors(factors, self.shape.rows), corrected + part * per_aim
-        return {"second": self._solved(kept, residual, right, s, scale, wanted, middle)}
+        right = corrected + part * per_aim
+        return {"second": self._solved(matrix, residual, right, s, scale, wanted, middle)}
 
     def shared(self, shrink_again: Array, shift_again: Array, second: Array, residual: Array, multipliers: Array,
                s: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
@@ -191,19 +170,15 @@ class Conditions:
         return {"share": share, "dmultipliers": change, "ds": self._flat(ds)}
 
     @staticmethod
-    def halved(bend: Array, bounds: Array, mu_here: Array, share: Array, bent: Array) -> dict[str, Array]:
+    def halved(bend: Array, bounds: Array, means_here: Array, share: Array, bent: Array) -> dict[str, Array]:
         """Half the step length where the objective rises far more than its curvature predicts; `bent`: where it
         does."""
         most = MAX_RISE_OVER_MODEL * share * share * bend[..., 0, 1]
-        most = most + mu_here * np.maximum(bounds[..., 0, 0], 1.0)
+        most = most + means_here[..., 0] * np.maximum(bounds[..., 0, 0], 1.0)
         bent = bent * np.where(bend[..., 0, 0] > most, 1.0, 0.0)
         return {"share_next": np.where(bent > 0, share / 2, share), "bent_next": bent}
 
     # ---- parts -----------------------------------------------------------------------------------------------
-
-    def _count(self, bounds: Array) -> Array:
-        """(...) how many products of multipliers and distances there are."""
-        return bounds[..., 0, 0] + self.shape.c
 
     def _split(self, flat: Array) -> Array:
         """(..., c, d) of (..., cd)."""
@@ -217,12 +192,13 @@ class Conditions:
         """(..., c, d) of rows (..., r) those of the cones."""
         return self._split(rows[..., self.shape.e :])
 
-    def _solved(self, factors: Factors, residual: Array, right: Array, s: Array, scale: cones.Scaling, wanted: Array,
+    def _solved(self, matrix: Array, residual: Array, right: Array, s: Array, scale: cones.Scaling, wanted: Array,
                 middle: Array) -> Array:  # fmt: skip
         """(..., r) the change of the multipliers in which products of W^-1 s and W z of the cones, `middle` both,
         change by `wanted` (..., c, d)."""
         lack = scale.along(scale.times(cones.divided(middle, wanted)) - self._cones(residual) + self._split(s))
         rows = np.concatenate([-residual[..., : self.shape.e], self._flat(lack)], axis=-1) - right[..., 0, :]
+        factors = Factors(matrix_rows(matrix[..., 0, :], self.shape.rows, self._flat(scale.values * scale.values)))
         found = factors.solve([rows[..., i] for i in range(self.shape.rows)])
         return np.stack(np.broadcast_arrays(*found, subok=True), axis=-1)
 
@@ -243,24 +219,10 @@ def _scaling(scales: Array) -> cones.Scaling:
     return cones.Scaling(scales[..., :-1], scales[..., -1])
 
 
-def _kept(factors: Factors) -> Array:
-    """Factors as one array: the entries below the diagonal of the factored matrix, their ratios, and the pivots."""
-    below = [(i, j) for i in range(len(factors.pivots)) for j in range(i)]
-    kept = [table[i][j] for table in (factors.lower, factors.ratios) for i, j in below]
-    return np.stack([*kept, *factors.pivots], axis=-1)
-
-
-def _factors(kept: Array, r: int) -> Factors:
-    """The factors from this array."""
-    entries = iter([kept[..., k] for k in range(r * r)])
-    lower, ratios = ([[next(entries) for _ in range(i)] for i in range(r)] for _ in range(2))
-    return Factors.of(lower, ratios, list(entries))
-
-
 MAX_STEPS = 100
 MAX_HALVINGS = 10  # of a step along which the objective bends too much
 GROUP_SIZE = 2  # variables of one element of a table: sums are read and written once for them
-OUTPUTS = ("best_x", "best_price", "best_multipliers", "best_bound", "merit", "status", "steps")
+OUTPUTS = ("best_x", "best_price", "best_multipliers", "known")
 
 
 @lru_cache(maxsize=16)
@@ -270,8 +232,8 @@ def interior_point_program(shape: Shape) -> Program:
     Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n).
     Also the greatest weight (), and `by` (), the mean product that corresponds to residuals of gradients.
 
-    Outputs: x and price (N) of the best point, N the variables up to a whole number of groups, its multipliers, and of
-    what is `KNOWN` the rest.
+    Outputs: x and price (N) of the best point, N the variables up to a whole number of groups, its multipliers, and
+    what is `KNOWN`.
     """
     n, r, cd = shape.n, shape.rows, shape.c * shape.d
     inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "max_weight": (), "by": (),
@@ -280,26 +242,22 @@ def interior_point_program(shape: Shape) -> Program:
     tables = VariableTables(program, n, GROUP_SIZE)
     _start(program, columns, tables)
     program.formula(conditions.opened)
-    carried = {name: f"{name}_next" for name in ("running", *KNOWN, "best_multipliers")}
+    carried = {name: f"{name}_next" for name in ("running", "known", "best_multipliers")}
     with program.repeat(MAX_STEPS + 1, "running", carried):
         # the distance of the point from a solution, and the conditions linearized there
         program.formula(conditions.framed)
         tables.over(columns.softened, new={"softness": ()})
-        sums = dict.fromkeys(("complementarity", "unbalanced", "objective", "least", "most", "size"), 1)
-        conditions_of = dict.fromkeys(("stationary", "pull", "price"), ())
-        tables.over(columns.prepared, new=conditions_of, sums={"values": r, **sums})
+        gradients = dict.fromkeys(("stationary", "pull", "price"), ())
+        tables.over(columns.prepared, new=gradients, sums={"values": r, "sums": 6})
         tables.over(columns.squared, sums={"matrix": r * (r + 1) // 2, "right": r})
-        program.formula(conditions.averaged)
         program.formula(conditions.measured)
         program.formula(conditions.judged)
-        program.formula(conditions.recorded)
         tables.over(columns.noted, store=["best_x", "best_price"])
-        after = {"multipliers": "multipliers_after", "s": "s_after", "mu": "mu_here"}
+        after = {"multipliers": "multipliers_after", "s": "s_after", "means": "means_here"}
         with program.repeat(1, "running_next", after):  # predictor, corrector, step length
-            program.formula(conditions.factored)
+            program.formula(conditions.aimless)
             sums = {"ahead": 2, "corrected": r, "per_aim": r, "shift": cd}
             tables.over(columns.predicted, new={"products": (2,)}, sums=sums, least="shrink")
-            program.formula(conditions.tried)
             program.formula(conditions.targeted)
             program.formula(conditions.corrected)
             step = {"dx": (), "dbound": (2,)}
@@ -380,10 +338,11 @@ def solved_side_by_side(
         return Ends(x, np.zeros((k, 0)), 0 * x, programs.objective(x), np.full(k, int(Status.SOLVED)), np.zeros(k, int))
     given = _given(programs, scale) | {"by": np.array([balance])}
     last = dict(zip(OUTPUTS, _solver(shape, backend)(given), strict=True))
-    is_near = (last["status"] == Status.UNSOLVED) & (last["merit"] <= ACCEPTABLE_FACTOR)
-    status = np.where(is_near, Status.SOLVED, last["status"].astype(int))
+    merit, bound, _, _, _, status, steps, _ = np.moveaxis(last["known"], -1, 0)
+    is_near = (status == Status.UNSOLVED) & (merit <= ACCEPTABLE_FACTOR)
+    status = np.where(is_near, Status.SOLVED, status.astype(int))
     x, price = last["best_x"][:, :n], last["best_price"][:, :n]
-    return Ends(x, last["best_multipliers"], price, last["best_bound"], status, last["steps"].astype(int))
+    return Ends(x, last["best_multipliers"], price, bound.copy(), status, steps.astype(int))
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
