@@ -30,7 +30,7 @@ from myoquat.data.motions.coordinates import (
 )
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import row_at, rows_within
-from myoquat.data.osim.force_set import read_force_set
+from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
 from myoquat.data.setups.analyses import Analysis
 from myoquat.data.setups.control import control_set_text, read_controls

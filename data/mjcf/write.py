@@ -22,9 +22,8 @@ from myoquat.data.xml import Element, add_with, document_text, set_with, written
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler
 from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import AxisFunction, coefficients_of
-from myoquat.joints.multibody.system import Poses
 from myoquat.joints.types import SphericalJoint
-from myoquat.joints.vectors import congruent, cross, matvec
+from myoquat.joints.vectors import congruent, cross, full, matvec
 from myoquat.muscle import ActivationDynamics, CoordinateLimit, LengthPoint, Model, Muscle, MusclePath, path_jacobian
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -288,32 +287,20 @@ class Mobilities:
                 self._q[system.coordinate_names.index(name)] = ref
 
     @cached_property
-    def _poses(self) -> Poses:
-        return self.system.poses(self._q)
-
-    @cached_property
-    def _shifts(self) -> Poses:
-        system = self.system
-        return system.shifts(self._q, np.eye(system.nu), self._poses, system.ground)
-
-    @cached_property
     def _inverse(self) -> Array:
-        """(nu, nu) M^-1, the pseudo-inverse where bodies without mass make M singular."""
-        return np.linalg.pinv(self._mass_matrix(), hermitian=True)
-
-    def _mass_matrix(self) -> Array:
-        """(nu, nu): twice the kinetic energy of unit speeds."""
-        system = self.system
+        """(nu, nu) M^-1, the pseudo-inverse where bodies without mass make M singular. M is twice the kinetic energy of
+        unit speeds."""
+        system, poses = self.system, self.system.poses(self._q)
+        shifts = system.shifts(self._q, np.eye(system.nu), poses, system.ground)
         M = np.diag(np.concatenate([np.full(body.joint.nu, body.rotor_inertia) for body in system.bodies]))
         for body in system.bodies:
-            R, _ = self._poses[body.name]
-            omega, v = self._shifts[body.name]
+            R, _ = poses[body.name]
+            omega, v = shifts[body.name]
             center = v + cross(omega, matvec(R, np.array(body.center_of_mass)))
-            xx, yy, zz, xy, xz, yz = congruent(R, np.array(body.inertia))
-            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            tensor = full(congruent(R, np.array(body.inertia)))
             omega, center = (np.broadcast_to(x, (system.nu, 3)) for x in (omega, center))
             M += body.mass * center @ center.T + omega @ tensor @ omega.T
-        return M
+        return np.linalg.pinv(M, hermitian=True)
 
     def of_coordinate(self, name: str) -> float:
         """[1/kg or 1/(kg m^2)] of a hinge or a slide."""

@@ -1,3 +1,3 @@
-from .markers import read_marker_set as read_marker_set, with_markers as with_markers
 from .read import read_model as read_model
+from .sets import read_marker_set as read_marker_set, with_markers as with_markers
 from .write import write_model as write_model

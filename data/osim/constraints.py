@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.elements import COORDINATE, REQUIRED, Format, Part, by_tag, only_written
-from myoquat.data.osim.frames import Frame, Frames, add_offset, path_of
+from myoquat.data.osim.elements import COORDINATE, REQUIRED, Format, Part, by_tag, on_body, only_written
+from myoquat.data.osim.frames import Frame, Frames, add_offset
 from myoquat.data.osim.functions import FUNCTION, FUNCTIONS, POLYNOMIAL, add_function, read_polynomial
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
@@ -86,24 +86,6 @@ def _add_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
 # ---- points and frames of two bodies -----------------------------------------------------------------------
 
 
-def _read_points(element: Element, frames: Frames) -> dict[str, Any]:
-    """Two bodies and a point of each, which the file gives in frames of them."""
-    values: dict[str, Any] = {}
-    for ours, k in ENDS:
-        frame = frames.of(element, f"socket_body_{k}")
-        values |= {
-            ours: frame.body,
-            f"{ours}_point": frame.point(numbers(element, f"location_body_{k}", 3, (0.0,) * 3)),
-        }
-    return values
-
-
-def _add_points(entry: Element, constraint: Any) -> None:
-    for ours, k in ENDS:
-        add(entry, f"socket_body_{k}", path_of(getattr(constraint, ours)))
-        add(entry, f"location_body_{k}", getattr(constraint, f"{ours}_point"))
-
-
 def _read_linked(element: Element, frames: Frames) -> dict[str, Any]:
     """Two frames that are linked; older documents give their poses on the bodies."""
     if element.find("socket_body_1") is None:
@@ -134,23 +116,9 @@ def weld(first: Frame, second: Frame, name: str) -> Weld:
     return Weld(**_linked(first, second), name=name)
 
 
-def _read_on_line(element: Element, frames: Frames) -> dict[str, Any]:
-    line, follower = frames.of(element, "socket_line_body"), frames.of(element, "socket_follower_body")
-    return {
-        "first": line.body,
-        "second": follower.body,
-        "first_point": line.point(numbers(element, "point_on_line", 3, (0.0,) * 3)),
-        "axis": three(line.R @ np.array(numbers(element, "line_direction_vec", 3))),
-        "second_point": follower.point(numbers(element, "point_on_follower", 3, (0.0,) * 3)),
-    }
-
-
-def _add_on_line(entry: Element, constraint: PointOnLine) -> None:
-    add(entry, "socket_line_body", path_of(constraint.first))
-    add(entry, "socket_follower_body", path_of(constraint.second))
-    add(entry, "line_direction_vec", constraint.axis)
-    add(entry, "point_on_line", constraint.first_point)
-    add(entry, "point_on_follower", constraint.second_point)
+def _read_axis(element: Element, frames: Frames) -> dict[str, Any]:
+    axis = frames.of(element, "socket_line_body").R @ np.array(numbers(element, "line_direction_vec", 3))
+    return {"axis": three(axis)}
 
 
 def _check_axes(constraint: PointLoop) -> None:
@@ -174,14 +142,22 @@ DRIVEN_BY_ONE = {
     "independent": ("independent_coordinate_names", COORDINATE),
     "function": (OF_COUPLER, DRIVING),
 }
-POINTS, LINKED = Part(_read_points, _add_points), Part(_read_linked, _add_linked)
+POINTS = [on_body(f"socket_body_{k}", f"location_body_{k}", ours, f"{ours}_point") for ours, k in ENDS]
+LINKED = Part(_read_linked, _add_linked)
 OF_ONE = Format(COUPLER, Coupler, DRIVEN_BY_ONE)
 OF_SEVERAL = Format(COUPLER, PolynomialCoupler, DRIVEN, Part(_read_polynomial, _add_polynomial))
 CONSTRAINTS = by_tag(
-    Format("PointConstraint", PointLoop, {}, POINTS, only_written(_check_axes)),
+    Format("PointConstraint", PointLoop, {}, *POINTS, only_written(_check_axes)),
     Format("WeldConstraint", Weld, {}, LINKED),
-    Format("ConstantDistanceConstraint", Distance, {"distance": ("constant_distance", REQUIRED)}, POINTS),
-    Format("PointOnLineConstraint", PointOnLine, {}, Part(_read_on_line, _add_on_line)),
+    Format("ConstantDistanceConstraint", Distance, {"distance": ("constant_distance", REQUIRED)}, *POINTS),
+    Format(
+        "PointOnLineConstraint",
+        PointOnLine,
+        {},
+        on_body("socket_line_body", "point_on_line", "first", "first_point"),
+        on_body("socket_follower_body", "point_on_follower", "second", "second_point"),
+        Part(_read_axis, lambda entry, constraint: add(entry, "line_direction_vec", constraint.axis)),
+    ),
 )
 WRITTEN = {f.record: f for f in (Format(COUPLER, CoordinateCoupler, DRIVEN_BY_ONE), OF_SEVERAL, *CONSTRAINTS.values())}
 

@@ -9,13 +9,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
-from myoquat.data.osim.frames import Frames, path_of
-from myoquat.data.xml import Element, add, boolean, checked_name, complain, invalid_at, last_name, number, text, triple
+from myoquat.data.osim.frames import ZERO, Frames, path_of
+from myoquat.data.xml import (
+    Element,
+    add,
+    boolean,
+    checked_name,
+    complain,
+    invalid_at,
+    last_name,
+    number,
+    numbers,
+    text,
+    triple,
+)
+from myoquat.muscle.coordinates import Marker
 
 __all__ = [
     "BODY",
     "COORDINATE",
+    "MARKER",
     "NAMED_BODY",
+    "ON_PARENT",
     "OWN_BODY",
     "OWN_NAMED_BODY",
     "REQUIRED",
@@ -25,6 +40,7 @@ __all__ = [
     "ValueType",
     "by_tag",
     "format_of",
+    "on_body",
     "only_written",
     "same",
     "three_of",
@@ -77,6 +93,21 @@ def three_of(read: Callable[[Element, str], Any], write: Callable[[Element, str,
     return ValueType(lambda element, tags, *_: tuple(read(element, tag) for tag in tags), write_all)
 
 
+def on_body(socket: str, location: str, body: str = "body", point: str = "position") -> Part:
+    """A point of a body: the attributes of both, which a file gives by a frame that a socket names."""
+
+    def read(element: Element, frames: Frames) -> dict[str, Any]:
+        frame = frames.of(element, socket)
+        return {body: frame.body, point: frame.point(numbers(element, location, 3, ZERO))}
+
+    def write(entry: Element, record: Any) -> None:
+        add(entry, socket, path_of(getattr(record, body)))
+        add(entry, location, getattr(record, point))
+
+    return Part(read, write)
+
+
+ON_PARENT = on_body("socket_parent_frame", "location")
 NUMBER = ValueType(lambda element, tag, default, _: number(element, tag, default))
 REQUIRED = ValueType(lambda element, tag, *_: number(element, tag))  # a number that the file must give
 BY_DEFAULT = {  # by the type of a default
@@ -129,7 +160,7 @@ class Format:
     def read(self, element: Element, frames: Any = None) -> Any:
         """The record of an element; ModelError with its line for values that cannot be."""
         with invalid_at(element):
-            named = {"name": str(element.get("name"))} if self._named else {}
+            named = {"name": element.get("name") or ""} if self._named else {}
             return self.record(**named, **self.values(element, frames))
 
     def fill(self, entry: Element, record: Any) -> None:
@@ -160,3 +191,6 @@ def format_of(table: Mapping[str, Format], record: Any) -> Format | None:
 def same(*names: str) -> dict[str, str]:
     """Rows of attributes whose children have their names."""
     return {name: name for name in names}
+
+
+MARKER = Format("Marker", Marker, same("fixed"), ON_PARENT)

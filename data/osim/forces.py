@@ -1,8 +1,9 @@
 """Forces on coordinates and bodies, read and written by tables: actuators, passive forces, contacts and limits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import mul, truediv
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +24,7 @@ from myoquat.data.osim.elements import (
     ValueType,
     by_tag,
     format_of,
+    on_body,
     only_written,
     same,
 )
@@ -35,7 +37,6 @@ from myoquat.data.xml import (
     add,
     body_fixed,
     boolean,
-    checked_name,
     complain,
     described,
     last_name,
@@ -267,16 +268,6 @@ class Contacts(Frames):
         return SURFACES.keys() >= set(tags) and not ("ContactEllipsoid" in tags and solids > 1)
 
 
-def _read_place(element: Element, contacts: Contacts) -> dict[str, Any]:
-    frame = contacts.frame(element)
-    return {"body": frame.body, "position": frame.position}
-
-
-def _add_place(entry: Element, surface: ContactSurface) -> None:
-    add(entry, "socket_frame", path_of(surface.body))
-    add(entry, "location", surface.position)
-
-
 def _angles(normal: tuple[float, float, float]) -> tuple[float, float, float]:
     """Angles about x, y and z that turn -x, OpenSim's outward normal, to this one."""
     size = math.hypot(*normal)
@@ -284,7 +275,7 @@ def _angles(normal: tuple[float, float, float]) -> tuple[float, float, float]:
     return 0.0, math.atan2(0.0 - z, x), math.atan2(y, math.hypot(x, z))
 
 
-PLACE = Part(_read_place, _add_place)
+PLACE = on_body("socket_frame", "location")
 NORMAL = Part(
     lambda element, contacts: {"normal": three(0.0 - contacts.frame(element).R[:, 0])},
     lambda entry, surface: add(entry, "orientation", _angles(surface.normal)),
@@ -504,15 +495,21 @@ def add_forces(parent: Element, forces: Sequence[PassiveForce | Actuator]) -> No
 # ---- Springs and dampers of joints, and limits, as forces on single coordinates -----------------------------------
 
 
-LIMIT = "CoordinateLimitForce"
-LIMITED = {  # ours: the file's, its default, and whether it grows or shrinks with the unit of the coordinate
-    "lower": ("lower_limit", 0.0, 1),
-    "upper": ("upper_limit", 0.0, 1),
-    "lower_stiffness": ("lower_stiffness", 1.0, -1),
-    "upper_stiffness": ("upper_stiffness", 1.0, -1),
-    "transition": ("transition", 0.1, 1),
-    "damping": ("damping", 0.001, -1),
-}
+LIMIT = Format(
+    "CoordinateLimitForce",
+    CoordinateLimit,
+    {
+        **AT_COORDINATE,
+        "lower": ("lower_limit", 0.0),
+        "upper": ("upper_limit", 0.0),
+        "lower_stiffness": ("lower_stiffness", 1.0),
+        "upper_stiffness": ("upper_stiffness", 1.0),
+        "transition": ("transition", 0.1),
+        "damping": ("damping", 0.001),
+    },
+)
+POWERS = dict.fromkeys(("lower", "upper", "transition"), 1)  # of the unit of the coordinate
+POWERS |= dict.fromkeys(("lower_stiffness", "upper_stiffness", "damping"), -1)
 SPRUNG = (RevoluteJoint, PrismaticJoint, UniversalJoint, CustomJoint)  # whose springs act on the coordinates
 
 
@@ -534,22 +531,23 @@ def _no_coordinate(element: Element, coordinate: str) -> NoReturn:
     complain(element, f"<coordinate> names {coordinate!r}, which is no coordinate of the model")
 
 
+def _converted(limit: CoordinateLimit, unit: float, by: Callable[[float, float], float]) -> CoordinateLimit:
+    """A limit in another unit of its coordinate; by: multiplication from the file's to ours, else division."""
+    numbers: dict[str, Any] = {key: by(getattr(limit, key), unit**power) for key, power in POWERS.items()}
+    return replace(limit, **numbers)
+
+
 def read_limit(element: Element, bodies: Sequence[Body]) -> CoordinateLimit:
     """A <CoordinateLimitForce>; ModelError with its line for a coordinate that is missing."""
-    coordinate = last_name(text(element, "coordinate"))
-    unit = _unit_of(bodies, coordinate) or _no_coordinate(element, coordinate)
-    values = {ours: number(element, tag, default) * unit**power for ours, (tag, default, power) in LIMITED.items()}
-    return CoordinateLimit(str(element.get("name")), coordinate, **values)
+    limit: CoordinateLimit = LIMIT.read(element)
+    return _converted(limit, _unit_of(bodies, limit.coordinate) or _no_coordinate(element, limit.coordinate), mul)
 
 
 def add_limits(parent: Element, system: ArticulatedSystem, limits: Sequence[CoordinateLimit]) -> None:
     """A <CoordinateLimitForce> for every limit; `system` has the coordinates that are written."""
     for limit in limits:
-        force = add(parent, LIMIT, name=checked_name(limit.name, f"limit {limit.name!r}"))
-        add(force, "coordinate", limit.coordinate)
         unit = _unit_of(system.bodies, limit.coordinate) or 1.0
-        for ours, (tag, _, power) in LIMITED.items():
-            add(force, tag, getattr(limit, ours) / unit**power)
+        LIMIT.write(parent, _converted(limit, unit, truediv), f"limit {limit.name!r}")
 
 
 def with_springs(

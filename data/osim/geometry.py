@@ -1,7 +1,8 @@
 """The geometry that bodies show: files of meshes, spheres, ellipsoids, cylinders and boxes, with poses and colors."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,39 +21,20 @@ ROUND_OFF = 1e-12  # of a pose: shapes so near stand in the body's own frame
 
 
 class Solid(NamedTuple):
-    """A type of geometry: sizes (n,) of our shape from an element and its scales (3,), and the element's fields."""
+    """A type of geometry: our shape, the children that hold its sizes with the values of OpenSim 4.5 where they are
+    missing, and how often our sizes hold these."""
 
     shape: str
-    read: Callable[[Element, Array], Any]
-    fields: Callable[[tuple[float, ...]], dict[str, Any]]
+    children: dict[str, tuple[float, ...]]
+    factors: tuple[float, ...]
 
 
-# By the tag of an element; sizes that it leaves out are those of OpenSim 4.5
 SOLIDS = {
-    "Mesh": Solid("mesh", lambda element, scales: scales, lambda sizes: {"scale_factors": sizes}),
-    "Sphere": Solid(
-        "sphere", lambda element, scales: number(element, "radius", 1.0) * scales, lambda sizes: {"radius": sizes[0]}
-    ),
-    "Ellipsoid": Solid(
-        "ellipsoid",
-        lambda element, scales: np.array(triple(element, "radii", (0.5, 1.0, 2.0))) * scales,
-        lambda sizes: {"radii": sizes},
-    ),
-    "Cylinder": Solid(
-        "cylinder",
-        lambda element, scales: np.array(
-            [
-                number(element, "radius", 0.5) * (scales[0] + scales[2]) / 2,
-                2 * number(element, "half_height", 0.5) * scales[1],
-            ]
-        ),
-        lambda sizes: {"radius": sizes[0], "half_height": sizes[1] / 2},
-    ),
-    "Brick": Solid(
-        "box",
-        lambda element, scales: 2 * np.array(triple(element, "half_lengths", (0.1, 0.2, 0.3))) * scales,
-        lambda sizes: {"half_lengths": tuple(x / 2 for x in sizes)},
-    ),
+    "Mesh": Solid("mesh", {}, (1.0,)),  # whose scales are its sizes
+    "Sphere": Solid("sphere", {"radius": (1.0,)}, (1.0,)),
+    "Ellipsoid": Solid("ellipsoid", {"radii": (0.5, 1.0, 2.0)}, ONES),
+    "Cylinder": Solid("cylinder", {"radius": (0.5,), "half_height": (0.5,)}, (1.0, 2.0)),
+    "Brick": Solid("box", {"half_lengths": (0.1, 0.2, 0.3)}, (2.0, 2.0, 2.0)),
 }
 TAGS = {solid.shape: tag for tag, solid in SOLIDS.items()}
 
@@ -84,12 +66,14 @@ def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None
 
 def _shape(element: Element, Q: Array, p: tuple[float, float, float]) -> Shape:
     """A shape in a frame with orientation Q and origin p in its body."""
-    shape, read, _ = SOLIDS[element.tag]
-    sizes = tuple(read(element, np.array(numbers(element, "scale_factors", 3, ONES))).tolist())
+    shape, children, factors = SOLIDS[element.tag]
+    scales = np.array(numbers(element, "scale_factors", 3, ONES))
+    if shape == "cylinder":
+        Q, scales = quaternion_multiply(Q, ALONG_Y), np.array([(scales[0] + scales[2]) / 2, scales[1]])
+    own = [x for tag, default in children.items() for x in numbers(element, tag, len(default), default)] or [1.0]
+    sizes = tuple((scales * own * factors).tolist())
     if shape == "sphere":
         shape, sizes = ("ellipsoid", sizes) if len(set(sizes)) > 1 else (shape, sizes[:1])
-    if shape == "cylinder":
-        Q = quaternion_multiply(Q, ALONG_Y)
     file = text(element, "mesh_file") if shape == "mesh" else ""
     name, color = element.get("name") or "", _color(element)
     return Shape(shape, sizes, p, tuple(Q.tolist()), file=file, name=name, color=color)
@@ -127,12 +111,16 @@ def add_geometry(element: Element, name: str, shapes: Iterable[Shape], unwritten
 
 def _add_shape(holder: Element, name: str, shape: Shape) -> None:
     element = add(holder, TAGS[shape.kind], name=name)
-    values = SOLIDS[element.tag].fields(shape.sizes) | ({"mesh_file": shape.file} if shape.kind == "mesh" else {})
-    if "scale_factors" in values:  # what every geometry has comes first
-        add(element, "scale_factors", values.pop("scale_factors"))
+    _, children, factors = SOLIDS[element.tag]
+    if shape.kind == "mesh":  # what every geometry has comes first
+        add(element, "scale_factors", shape.sizes)
     if shape.color is not None:
         look = add(element, "Appearance")
         add(look, "opacity", shape.color[3])
         add(look, "color", shape.color[:3])
-    for key, value in values.items():
-        add(element, key, value)
+    if shape.kind == "mesh":
+        add(element, "mesh_file", shape.file)
+        return
+    own = (x / factor for x, factor in zip(shape.sizes, factors, strict=True))
+    for tag, default in children.items():
+        add(element, tag, tuple(islice(own, len(default))))

@@ -9,7 +9,7 @@ import numpy as np
 from lxml import etree
 
 from myoquat.core import PATH, check_types
-from myoquat.data.osim.elements import format_of
+from myoquat.data.osim.elements import ON_PARENT, format_of
 from myoquat.data.osim.forces import Contacts
 from myoquat.data.osim.frames import ZERO, Frames, path_of
 from myoquat.data.osim.functions import add_function, function_in, read_polynomial
@@ -24,19 +24,7 @@ from myoquat.data.osim.laws import (
 from myoquat.data.osim.tree import DEFAULT_RANGE
 from myoquat.data.osim.wraps import TAG as OBSTACLES, Surfaces, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
-from myoquat.data.xml import (
-    Element,
-    add,
-    add_set,
-    complain,
-    last_name,
-    number,
-    numbers,
-    objects,
-    parse_opensim,
-    span,
-    text,
-)
+from myoquat.data.xml import Element, add, add_set, complain, last_name, number, objects, parse_opensim, span, text
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 from myoquat.joints.functions import AxisFunction, Constant, MultivariatePolynomial
@@ -203,19 +191,19 @@ def _path_in(element: Any) -> Any:
 
 
 def _point(element: Any, frames: Frames) -> PathPoint:
-    frame = frames.of(element, "socket_parent_frame")
     if element.tag == "MovingPathPoint":
+        frame = frames.of(element, "socket_parent_frame")
         if not frame.is_body:
             complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
         names, functions, ranges = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
         return MovingPoint(frame.body, ZERO, names, functions, ranges)
-    position = frame.point(numbers(element, "location", 3, ZERO))
+    place = ON_PARENT.read(element, frames)
     if element.tag == "ConditionalPathPoint":
         coordinate = last_name(text(element, "socket_coordinate"))
-        return ConditionalPoint(frame.body, position, coordinate, span(element, "range", (0.0, 0.0)))
+        return ConditionalPoint(**place, coordinate=coordinate, range=span(element, "range", (0.0, 0.0)))
     if element.tag != "PathPoint":
         complain(element, f"the point <{element.tag}> is not supported")
-    return PathPoint(frame.body, position)
+    return PathPoint(**place)
 
 
 def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, float]]:
@@ -353,11 +341,11 @@ class Paths:
         if type(point) not in POINT_TAGS:
             raise ModelError(f"OpenSim has no point like a {type(point).__name__}", element=element)
         entry = add(parent, POINT_TAGS[type(point)], name=name)
-        add(entry, "socket_parent_frame", path_of(point.body))
         if isinstance(point, MovingPoint):
+            add(entry, "socket_parent_frame", path_of(point.body))
             self._add_motion(entry, point, element)
             return
-        add(entry, "location", point.position)
+        ON_PARENT.write(entry, point)
         if isinstance(point, ConditionalPoint):
             add(entry, "socket_coordinate", self._place(point.coordinate, element))
             add(entry, "range", point.range)

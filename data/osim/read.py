@@ -10,6 +10,7 @@ from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import constant_couplers, read_constraints
 from myoquat.data.osim.controllers import read_inputs
 from myoquat.data.osim.document import in_current_schema, read_document
+from myoquat.data.osim.elements import MARKER
 from myoquat.data.osim.forces import (
     ACTUATORS,
     CONTACTS,
@@ -35,7 +36,6 @@ from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.muscle import Model
-from myoquat.muscle.coordinates import Marker
 
 __all__ = ["read_frame", "read_inner_model", "read_model"]
 
@@ -163,8 +163,8 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
         file=path,
         coordinates=skeleton.coordinates,
         couplers=couplers,
-        markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
-        limits=tuple(read_limit(force, bodies) for force in forces[LIMIT]),
+        markers=tuple(MARKER.read(marker, frames) for marker in objects(element, "MarkerSet")),
+        limits=tuple(read_limit(force, bodies) for force in forces[LIMIT.tag]),
         constraints=(*constraints, *skeleton.welds),
         forces=passive,
         actuators=actuators,
@@ -177,7 +177,7 @@ PATHS, PASSIVE, ACTUATED = "along paths", "passive", "actuated"
 GROUPS = {
     **dict.fromkeys(FORCES, PASSIVE),
     **dict.fromkeys(ACTUATORS, ACTUATED),
-    **{tag: tag for tag in (SPRING.tag, LIMIT, EXTERNAL)},
+    **{tag: tag for tag in (SPRING.tag, LIMIT.tag, EXTERNAL)},
 }
 
 
@@ -196,13 +196,3 @@ def _forces(model: Any, contacts: Contacts, unsupported: UnsupportedElements, fo
         else:
             groups[group].append(force)
     return groups
-
-
-def _marker(element: Any, frames: Frames) -> Marker:
-    frame = frames.of(element, "socket_parent_frame")
-    return Marker(
-        str(element.get("name")),
-        frame.body,
-        frame.point(numbers(element, "location", 3, (0.0, 0.0, 0.0))),
-        boolean(element, "fixed"),
-    )

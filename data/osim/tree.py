@@ -86,15 +86,49 @@ def spanning_tree(masses: Mapping[str, float], edges: Sequence[Edge]) -> tuple[t
 
     masses: of all bodies but the ground [kg], by their names.
     """
-    growth = _Growth(masses, edges)
-    growth.grow()
+    levels: dict[str, int] = {}  # of the bodies in the tree
+    ways = [Way.LOOP] * len(edges)
+    waiting: dict[int, list[str]] = defaultdict(list)  # bodies from which nothing has grown yet, by their levels
+    joined: dict[str, list[int]] = defaultdict(list)  # the joints of each body
+    for i, edge in enumerate(edges):
+        joined[edge.parent].append(i)
+        joined[edge.child].append(i)
+
+    def is_open(i: int) -> bool:
+        return (edges[i].parent in levels) != (edges[i].child in levels)
+
+    def outer(i: int) -> str:
+        return edges[i].child if edges[i].parent in levels else edges[i].parent
+
+    def place(name: str, level: int) -> None:
+        levels[name] = level
+        waiting[level].append(name)
+
+    def use(i: int) -> str:
+        name, edge = outer(i), edges[i]
+        ways[i], inner = (Way.FORWARD, edge.parent) if edge.child == name else (Way.BACKWARD, edge.child)
+        place(name, levels[inner] + 1)
+        return name
+
+    def rank(i: int) -> tuple[bool, bool, float]:
+        mass = masses[outer(i)]
+        return mass > 0.0, edges[i].parent in levels, mass
+
     hung = []
-    for name in _bases(masses, edges):
-        if name not in growth.levels:
-            hung.append(name)
-            growth.add_body(name, 1)
-            growth.grow()
-    return tuple(growth.ways.get(i, Way.LOOP) for i in range(len(edges))), tuple(hung)
+    place(GROUND, 0)
+    for base in (GROUND, *_bases(masses, edges)):
+        if base not in levels:
+            hung.append(base)
+            place(base, 1)
+        while waiting:
+            bodies = waiting.pop(min(waiting))
+            for i in sorted({i for name in bodies for i in joined[name]}):
+                if is_open(i):
+                    end = use(i)
+                    # behind a body without mass that moves, on up to one with mass
+                    while edges[i].moves and masses[end] == 0.0 and (beyond := list(filter(is_open, joined[end]))):
+                        end = use(max(beyond, key=rank))
+    return tuple(ways), tuple(hung)
 
 
 def _bases(names: Iterable[str], edges: Sequence[Edge]) -> list[str]:
@@ -103,61 +137,6 @@ def _bases(names: Iterable[str], edges: Sequence[Edge]) -> list[str]:
     parents, children = Counter(edge.parent for edge in edges), {edge.child for edge in edges}
     linked = {*children, *parents}
     return sorted(names, key=lambda name: (name in linked, name in children, -parents[name]))
-
-
-class _Growth:
-    """A tree as it grows: the level of each body in it, and the way of each joint that is used."""
-
-    def __init__(self, masses: Mapping[str, float], edges: Sequence[Edge]) -> None:
-        self.masses, self.edges = masses, edges
-        self.levels: dict[str, int] = {}
-        self.ways: dict[int, Way] = {}
-        self._at: dict[int, list[str]] = defaultdict(list)  # the bodies of each level
-        self._of: dict[str, list[int]] = defaultdict(list)  # the joints of each body
-        for i, edge in enumerate(edges):
-            self._of[edge.parent].append(i)
-            self._of[edge.child].append(i)
-        self.add_body(GROUND, 0)
-
-    def add_body(self, name: str, level: int) -> None:
-        """Place a body."""
-        self.levels[name] = level
-        self._at[level].append(name)
-
-    def grow(self) -> None:
-        """Level by level, from bodies that were not grown from before."""
-        while self._at:
-            bodies = self._at.pop(min(self._at))
-            for i in sorted({i for name in bodies for i in self._of[name]}):
-                edge = self.edges[i]
-                if (edge.parent in self.levels) != (edge.child in self.levels):
-                    self._grow_from(i)
-
-    def _grow_from(self, i: int) -> None:
-        """Use a joint, and where it moves a body without mass, joints beyond it up to one with mass."""
-        moves = self.edges[i].moves
-        end = self._use(i)
-        while moves and self.masses[end] == 0.0:
-            beyond = [j for j in self._of[end] if self._other(j, end) not in self.levels]
-            if not beyond:
-                return
-            forward = [j for j in beyond if self.edges[j].parent == end]
-            heavy = [j for j in beyond if self.masses[self._other(j, end)] > 0.0]
-            chosen = [j for j in heavy if j in forward] or heavy or forward or beyond
-            masses = [self.masses[self._other(j, end)] for j in chosen]
-            end = self._use(chosen[masses.index(max(masses))])
-
-    def _use(self, i: int) -> str:
-        """Let a joint carry the one of its bodies that is not in the tree; its name."""
-        edge = self.edges[i]
-        inner, self.ways[i] = (edge.parent, Way.FORWARD) if edge.parent in self.levels else (edge.child, Way.BACKWARD)
-        outer = self._other(i, inner)
-        self.add_body(outer, self.levels[inner] + 1)
-        return outer
-
-    def _other(self, i: int, name: str) -> str:
-        edge = self.edges[i]
-        return edge.child if edge.parent == name else edge.parent
 
 
 # ---- OpenSim's joints as ours, with their coordinates -------------------------------------------------------------

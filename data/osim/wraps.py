@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import frozen
+from myoquat.data.osim.elements import ON_PARENT
 from myoquat.data.osim.forces import Contacts, add_surfaces
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
 from myoquat.data.reports import UnsupportedElements
@@ -186,8 +187,7 @@ def _point(element: Any, frames: Frames) -> PathPoint:
     point = element.find("PathPoint")
     if point is None:
         complain(element, f"<{POINT}> needs a <PathPoint>")
-    frame = frames.of(point, "socket_parent_frame")
-    return PathPoint(frame.body, frame.point(triple(point, "location", ZERO)))
+    return PathPoint(**ON_PARENT.read(point, frames))
 
 
 def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) -> Wrap | None:
@@ -301,8 +301,7 @@ class WrittenWraps:
         elements = add(add(parent, TAG, name="path"), "path_elements")
         for k, point in enumerate(path.points):
             entry = add(add(elements, POINT, name=f"path_point_{k}"), "PathPoint", name="pathpoint")
-            add(entry, "socket_parent_frame", path_of(point.body))
-            add(entry, "location", point.position)
+            ON_PARENT.write(entry, point)
             for i, wrap in enumerate(path.wraps):
                 if (wrap.points or whole)[0] == k and wrap.hint is not None:
                     obstacle = add(elements, OBSTACLE, name=f"obstacle_{i}")

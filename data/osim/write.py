@@ -14,8 +14,8 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.osim.bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.constraints import add_constraints
 from myoquat.data.osim.controllers import add_inputs
+from myoquat.data.osim.elements import MARKER
 from myoquat.data.osim.forces import add_forces, add_limits, add_passive, surfaces_of
-from myoquat.data.osim.frames import path_of
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.muscles import Paths, force_element
 from myoquat.data.osim.tree import forces_on_angles
@@ -94,7 +94,9 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     _add_groups(forces, model)
     add_inputs(element, model.inputs, (*model.muscle_names, *(actuator.name for actuator in model.actuators)))
     wraps.add_geometry(element)
-    _add_markers(element, model)
+    markers = add_set(element, "MarkerSet")
+    for marker in model.markers:
+        MARKER.write(markers, marker, f"marker {marker.name!r}")
 
 
 def _prepared(model: Model) -> Model:
@@ -167,13 +169,3 @@ def _add_groups(forces: Any, model: Model) -> None:
     holder = add(forces.getparent(), "groups")
     for group in model.groups:
         add(add(holder, "ObjectGroup", name=group.name), "members", " ".join(group.members))
-
-
-def _add_markers(parent: Element, model: Model) -> None:
-    holder = add_set(parent, "MarkerSet")
-    for marker in model.markers:
-        entry = add(holder, "Marker", name=checked_name(marker.name, f"marker {marker.name!r}"))
-        add(entry, "socket_parent_frame", path_of(marker.body))
-        add(entry, "location", marker.position)
-        if marker.fixed:
-            add(entry, "fixed", True)

@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from myoquat.core import PATH, check_types, free_name
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
-from myoquat.data.xml import Element, checked_numbers, complain, located, parse, with_plain_comments
+from myoquat.data.xml import Element, checked_numbers, complain, invalid_at, located, parse, with_plain_comments
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -46,19 +46,7 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, follow
 
-__all__ = [
-    "CHANGES",
-    "MOMENTS",
-    "SIZES",
-    "UNLIMITED",
-    "Inertial",
-    "load_urdf",
-    "materials",
-    "pose",
-    "read_actuators",
-    "read_inertial",
-    "read_model",
-]
+__all__ = ["CHANGES", "DYNAMICS", "JOINTS", "MOMENTS", "SIZES", "UNLIMITED", "load_urdf", "read_model"]
 
 
 # ---- Elements and attributes -----------------------------------------------------------------------------------------
@@ -118,17 +106,15 @@ def not_negative(element: Element | None, attribute: str) -> float:
 
 
 Pose = tuple[tuple[float, ...], tuple[float, ...]]
-ZERO = (0.0, 0.0, 0.0)
+ZERO, ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
-
-
-class Inertial(NamedTuple):
-    """Mass, centre of mass and inertia about it, in the link's axes."""
-
-    mass: float
-    center: tuple[float, ...]
-    inertia: tuple[float, ...]
+SIZES = {  # by shape: the attributes of its sizes, and how many numbers each has
+    "box": {"size": 3},
+    "mesh": {"scale": 3},
+    "sphere": {"radius": 1},
+    "cylinder": {"radius": 1, "length": 1},
+    "capsule": {"radius": 1, "length": 1},
+}
 
 
 def pose(element: Element) -> Pose:
@@ -139,11 +125,11 @@ def pose(element: Element) -> Pose:
     return numbers(origin, "xyz", 3, ZERO), tuple(map(float, Q))
 
 
-def read_inertial(link: Element) -> Inertial:
-    """The <inertial> of a link; without one, a body without mass."""
+def read_inertial(link: Element) -> dict[str, Any]:
+    """The fields of a Body for the <inertial> of a link; without one, a body without mass."""
     element = child(link, "inertial")
     if element is None:
-        return Inertial(0.0, ZERO, (0.0,) * 6)
+        return {}
     center, Q = pose(element)
     mass, inertia = child(element, "mass"), child(element, "inertia")
     if mass is None or inertia is None:
@@ -151,9 +137,19 @@ def read_inertial(link: Element) -> Inertial:
     value = number(mass, "value")
     if value < 0:
         complain(mass, f"mass must not be negative, not {value:g}")
-    moments = [number(inertia, key, 0.0 if key in ("ixy", "ixz", "iyz") else None) for key in MOMENTS]
-    turned = congruent(np.asarray(rotation_matrix(np.array(Q))), np.array(moments))
-    return Inertial(value, center, tuple(map(float, turned)))
+    moments = [number(inertia, key, None if key[1] == key[2] else 0.0) for key in MOMENTS]
+    turned = tuple(map(float, congruent(np.asarray(rotation_matrix(np.array(Q))), np.array(moments))))
+    nearly = _is_nearly_possible(value, turned)
+    return {"mass": value, "center_of_mass": center, "inertia": turned, "lenient_inertia": nearly}
+
+
+def _is_nearly_possible(mass: float, inertia: tuple[float, ...]) -> bool:
+    """Whether no body has this inertia, but Pinocchio takes it as it stands: its moments break the triangle inequality
+    slightly, or there is no mass."""
+    low, middle, high = principal_moments(inertia)
+    excess, tolerance = high - middle - low, INERTIA_TOLERANCE * high
+    definite, slight = low >= -tolerance, excess <= MAX_MOMENT_EXCESS * high
+    return bool(definite and slight and (excess > tolerance or (mass == 0.0 and high > 0.0)))
 
 
 def materials(robot: Element) -> dict[str, Any]:
@@ -166,53 +162,37 @@ def _color(material: Element) -> Any:
     return None if color is None else numbers(color, "rgba", 4)
 
 
-def read_shapes(link: Element, known: dict[str, Any]) -> tuple[Shape, ...]:
-    """Visual and collision shapes of a link, in the file's order."""
-    return tuple(_shape(element, known) for element in link.iterchildren("visual", "collision"))
-
-
-def _shape(element: Element, known: dict[str, Any]) -> Shape:
+def read_shape(element: Element, known: dict[str, Any]) -> Shape:
+    """The shape of a <visual> or <collision>; known: the colours of materials."""
     geometry = child(element, "geometry")
     if geometry is None:
         complain(element, f"<{element.tag}> needs <geometry>")
-    found = [e for e in geometry if isinstance(e.tag, str)]
+    found = list(geometry.iterchildren("*"))
     if len(found) != 1:
         complain(geometry, f"<geometry> must hold one shape, not {len(found)}")
-    shape, sizes, file = _geometry(found[0])
+    (solid,) = found
+    if solid.tag not in SIZES:
+        complain(solid, f"unknown geometry <{solid.tag}>; known: {', '.join(SIZES)}")
+    sizes: tuple[float, ...] = ()
+    for key, count in SIZES[solid.tag].items():
+        older = "height" if key == "length" and "height" in solid.attrib else key
+        sizes += numbers(solid, older, count, ONES if key == "scale" else None)
+    if solid.tag != "mesh" and min(sizes) < 0:
+        complain(solid, f"the sizes of a <{solid.tag}> must not be negative, not {sizes}")
     position, orientation = pose(element)
     material = child(element, "material")
-    name = "" if material is None else material.get("name", "")
-    color = known.get(name) if material is None or _color(material) is None else _color(material)
+    name, own = ("", None) if material is None else (material.get("name", ""), _color(material))
     return Shape(
-        shape,
+        solid.tag,
         sizes,
         position,  # type: ignore[arg-type]
         orientation,  # type: ignore[arg-type]
         purpose=element.tag,
-        file=file,
+        file=text_of(solid, "filename") if solid.tag == "mesh" else "",
         name=element.get("name", ""),
-        color=color,
+        color=known.get(name) if own is None else own,
         material=name,
     )
-
-
-def _geometry(element: Element) -> tuple[str, tuple[float, ...], str]:
-    """Type, sizes and file of a shape."""
-    if element.tag == "box":
-        return "box", _positive(element, numbers(element, "size", 3)), ""
-    if element.tag == "mesh":
-        return "mesh", numbers(element, "scale", 3, (1.0, 1.0, 1.0)), text_of(element, "filename")
-    if element.tag not in SIZES:
-        complain(element, f"unknown geometry <{element.tag}>; known: box, mesh, {', '.join(SIZES)}")
-    older = "height" if "height" in element.attrib else "length"
-    sizes = tuple(number(element, older if key == "length" else key) for key in SIZES[element.tag])
-    return element.tag, _positive(element, sizes), ""
-
-
-def _positive(element: Element, sizes: tuple[float, ...]) -> tuple[float, ...]:
-    if min(sizes) < 0:
-        complain(element, f"the sizes of a <{element.tag}> must not be negative, not {sizes}")
-    return sizes
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -232,44 +212,33 @@ CHANGES = {
 }
 
 
-def read_coordinates(joints: Joints) -> tuple[Coordinate, ...]:
-    """The coordinates that a <limit> gives a range: an end that it does not name is 0, as URDF has it."""
-    ranges = {name: _range(joint) for name, joint in joints.items()}
-    return tuple(Coordinate(name, ends) for name, ends in ranges.items() if ends is not None)
+def read_joints(joints: Joints) -> dict[str, Any]:
+    """The fields of a Model for what the file says of hinges and sliders.
 
-
-def _range(joint: Element) -> tuple[float, float] | None:
-    limit = child(joint, "limit")
-    if limit is None or joint.get("type") == "continuous" or limit.get("lower") is limit.get("upper") is None:
-        return None
-    low, high = (number(limit, key, 0.0) for key in ("lower", "upper"))
-    if low > high:
-        complain(limit, f"lower is above upper: {low:g} > {high:g}")
-    return None if low <= -UNLIMITED and high >= UNLIMITED else (low, high)
-
-
-def read_actuators(joints: Joints) -> tuple[CoordinateActuator, ...]:
-    """A drive for every joint with an effort: its control is the force or torque [N, N m], the effort its bound."""
-    found = []
+    coordinates  those that a <limit> gives a range; an end that it does not name is 0, as URDF has it
+    actuators    a drive for every joint with an effort: its control is the force or torque [N, N m], the effort its
+                 bound
+    couplers     of joints that mimic others: multiplier times the other's coordinate, plus offset
+    """
+    coordinates, actuators, couplers = [], [], []
     for name, joint in joints.items():
-        effort = not_negative(child(joint, "limit"), "effort")
+        limit, mimic = child(joint, "limit"), child(joint, "mimic")
+        endless = joint.get("type") == "continuous" or limit is None or limit.get("lower") is limit.get("upper") is None
+        low, high = (-UNLIMITED, UNLIMITED) if endless else (number(limit, key, 0.0) for key in ("lower", "upper"))
+        if low > high:
+            complain(limit, f"lower is above upper: {low:g} > {high:g}")
+        if low > -UNLIMITED or high < UNLIMITED:
+            coordinates.append(Coordinate(name, (low, high)))
+        effort = not_negative(limit, "effort")
         if 0 < effort < UNLIMITED:
-            found.append(CoordinateActuator(name, name, lower=-effort, upper=effort))
-    return tuple(found)
-
-
-def read_couplers(joints: Joints) -> tuple[Coupler, ...]:
-    """Of every joint that mimics another: its coordinate is multiplier times the other's, plus offset."""
-    found = []
-    for name, joint in joints.items():
-        mimic = child(joint, "mimic")
+            actuators.append(CoordinateActuator(name, name, lower=-effort, upper=effort))
         if mimic is not None:
             other = text_of(mimic, "joint")
             if other not in joints:
                 complain(mimic, f"there is no hinge or slider {other!r} to mimic; known: {', '.join(joints)}")
             line = Linear(number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
-            found.append(Coupler(f"{name}_mimics_{other}", name, other, line))
-    return tuple(found)
+            couplers.append(Coupler(f"{name}_mimics_{other}", name, other, line))
+    return {"coordinates": tuple(coordinates), "actuators": tuple(actuators), "couplers": tuple(couplers)}
 
 
 def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
@@ -289,14 +258,18 @@ def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
 
 
 BASES = ("fixed", "floating")
+DYNAMICS = ("damping", "stiffness", "rotor_inertia")  # attributes of <dynamics>, and fields of a Body
 GROUND = "world"  # name of the ground, with underscores added until no link has it
-_WITH_AXIS: dict[str, Callable[..., Joint]] = {
+JOINTS: dict[str, Callable[..., Joint]] = {
     "revolute": RevoluteJoint,
     "continuous": RevoluteJoint,
     "prismatic": PrismaticJoint,
     "planar": PlanarJoint,
+    "fixed": FixedJoint,
+    "spherical": SphericalJoint,
+    "floating": FloatingJoint,
 }
-_PLAIN: dict[str, Callable[[], Joint]] = {"fixed": FixedJoint, "spherical": SphericalJoint, "floating": FloatingJoint}
+WITHOUT_AXIS = ("fixed", "spherical", "floating")
 
 
 def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
@@ -313,16 +286,9 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
     names = set(system.coordinate_names)
     joints = {text_of(j, "name"): j for j in robot.findall("joint") if j.get("name", "").strip() in names}
     with located(path, robot):
-        couplers = read_couplers(joints)
+        extras = read_joints(joints)
         tell_left_out(robot, unsupported)
-        model = Model(
-            system,
-            name=system.name,
-            file=path,
-            coordinates=read_coordinates(joints),
-            couplers=couplers,
-            actuators=read_actuators(joints),
-        )
+        model = Model(system, name=system.name, file=path, **extras)
     implausible.report(path, strict)
     unsupported.report(path, strict)
     return _obeying(replace(model, left_out=tuple(unsupported.descriptions())))
@@ -394,19 +360,26 @@ def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[
     """Bodies of all links, and the name of the ground."""
     if robot.tag != "robot":
         complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
-    links = _by_name(robot.findall("link"), "link")
-    joints = _by_name(robot.findall("joint"), "joint")
+    links, joints = _by_name(robot, "link"), _by_name(robot, "joint")
     if not links:
         complain(robot, "there is no <link>")
-    carrying = _carrying(joints, links)
-    root = _root(links, joints, carrying)
-    ground = free_name(GROUND, links)
-    colors = materials(robot)
+    ends = {name: _ends(joint, links) for name, joint in joints.items()}  # of every joint: parent and child
+    carrying: dict[str, str] = {}  # the joint that carries a link
+    for name, (_, link) in ends.items():
+        if link in carrying:
+            problem = f"link {link!r} has two parents: joint {carrying[link]!r} carries it already"
+            complain(joints[name], problem)
+        carrying[link] = name
+    roots = [name for name in links if name not in carrying]
+    if len(roots) > 1:
+        complain(links[roots[1]], f"a second root: neither it nor {roots[0]!r} is the child of a joint")
+    if cycle := find_cycle({link: ends[name][0] for link, name in carrying.items()}):
+        complain(joints[carrying[cycle[0]]], f"a cycle of joints through the links {', '.join(cycle)}")
+    ground, colors = free_name(GROUND, links), materials(robot)
     base_joint: Joint = FixedJoint() if base == "fixed" else FloatingJoint()
-    bodies = [_body(links[root], colors, ground, base_joint)]
-    for joint in joints.values():
-        parent, link = _ends(joint)
-        bodies.append(_carried(links[link], colors, parent, joint))
+    bodies = [_body(links[roots[0]], colors, ground, joint=base_joint)]
+    for name, (parent, link) in ends.items():
+        bodies.append(_body(links[link], colors, parent, **_mounting(joints[name])))
     for body in bodies:
         if body.lenient_inertia:
             reason = (
@@ -416,9 +389,9 @@ def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[
     return bodies, ground
 
 
-def _by_name(elements: list[Element], tag: str) -> dict[str, Element]:
+def _by_name(robot: Element, tag: str) -> dict[str, Element]:
     found: dict[str, Element] = {}
-    for element in elements:
+    for element in robot.findall(tag):
         name = text_of(element, "name")
         if name in found:
             complain(element, f"the name {name!r} is taken by the {tag} in line {found[name].sourceline}")
@@ -426,7 +399,7 @@ def _by_name(elements: list[Element], tag: str) -> dict[str, Element]:
     return found
 
 
-def _ends(joint: Element) -> tuple[str, str]:
+def _ends(joint: Element, links: dict[str, Element]) -> tuple[str, str]:
     """Names of the links that a joint joins: parent and child."""
     names = []
     for tag in ("parent", "child"):
@@ -434,110 +407,53 @@ def _ends(joint: Element) -> tuple[str, str]:
         if end is None:
             complain(joint, f"<joint> needs <{tag} link=...>")
         names.append(text_of(end, "link"))
+    for name in names:
+        if name not in links:
+            complain(joint, f"there is no link {name!r}; known: {', '.join(links)}")
     return names[0], names[1]
 
 
-def _carrying(joints: dict[str, Element], links: dict[str, Element]) -> dict[str, Element]:
-    """The joint that carries each link that is a child."""
-    found: dict[str, Element] = {}
-    for joint in joints.values():
-        for link in _ends(joint):
-            if link not in links:
-                complain(joint, f"there is no link {link!r}; known: {', '.join(links)}")
-        _, child = _ends(joint)
-        if child in found:
-            other = found[child].get("name")
-            complain(joint, f"link {child!r} has two parents: joint {other!r} carries it already")
-        found[child] = joint
-    return found
-
-
-def _root(links: dict[str, Element], joints: dict[str, Element], carrying: dict[str, Element]) -> str:
-    """The one link that no joint carries and from which all others are reached."""
-    roots = [name for name in links if name not in carrying]
-    if len(roots) > 1:
-        complain(links[roots[1]], f"a second root: neither it nor {roots[0]!r} is the child of a joint")
-    cycle = find_cycle({link: _ends(joint)[0] for link, joint in carrying.items()})
-    if cycle:
-        complain(carrying[cycle[0]], f"a cycle of joints through the links {', '.join(cycle)}")
-    return roots[0]
-
-
-def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, **fields: Any) -> Body:
-    inertial = read_inertial(link)
-    body = Body(
-        text_of(link, "name"),
-        parent,
-        joint,
-        mass=inertial.mass,
-        center_of_mass=inertial.center,
-        inertia=inertial.inertia,
-        shapes=read_shapes(link, colors),
-        lenient_inertia=_is_nearly_possible(inertial),
-        **fields,
-    )
-    element = child(link, "inertial")
+def _body(link: Element, colors: dict[str, Element], parent: str, **fields: Any) -> Body:
+    shapes = tuple(read_shape(element, colors) for element in link.iterchildren("visual", "collision"))
+    body = Body(text_of(link, "name"), parent, shapes=shapes, **read_inertial(link), **fields)
     try:
         check_body(body)  # the joint's own numbers have been checked at the joint
     except ModelError as error:
+        element = child(link, "inertial")
         complain(link if element is None else element, error.message)
     return body
 
 
-def _is_nearly_possible(inertial: Inertial) -> bool:
-    """Whether no body has this inertia, but Pinocchio takes it as it stands: its moments break the triangle inequality
-    slightly, or there is no mass."""
-    low, middle, high = principal_moments(inertial.inertia)
-    excess, tolerance = high - middle - low, INERTIA_TOLERANCE * high
-    definite, slight = low >= -tolerance, excess <= MAX_MOMENT_EXCESS * high
-    return bool(definite and slight and (excess > tolerance or (inertial.mass == 0.0 and high > 0.0)))
-
-
-def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Element) -> Body:
-    position, orientation = pose(joint)
-    joint_type = _joint(joint)
-    dynamics = child(joint, "dynamics")
-    facts: dict[str, Any] = {
+def _mounting(element: Element) -> dict[str, Any]:
+    """The fields of a Body for the joint that carries it."""
+    name, joint = text_of(element, "name"), _joint(element)
+    position, orientation = pose(element)
+    dynamics, rotor = child(element, "dynamics"), child(element, "rotor")
+    mount = None
+    if dynamics is not None and dynamics.get("spring_mount") is not None:
+        mount = numbers(dynamics, "spring_mount", joint.nq)
+        try:
+            check_mount(mount, joint)
+        except ModelError as error:
+            complain(dynamics, error.message)
+    return {
+        "joint": joint,
         "position": position,
         "orientation": orientation,
-        "damping": not_negative(dynamics, "damping"),
-        "stiffness": not_negative(dynamics, "stiffness"),
-        "rotor_inertia": _rotor(joint, dynamics),
-        "spring_mount": _mount(dynamics, joint_type),
-        "joint_name": text_of(joint, "name"),
+        **{key: not_negative(dynamics, key) for key in DYNAMICS},
+        **({} if rotor is None else {"rotor_inertia": not_negative(rotor, "inertia")}),
+        "spring_mount": mount,
+        "joint_name": name,
+        "coordinate_names": (name,) if joint.nq == 1 else None,
     }
-    if joint_type.nq == 1:
-        facts["coordinate_names"] = (text_of(joint, "name"),)
-    return _body(link, colors, parent, joint_type, **facts)
 
 
 def _joint(element: Element) -> Joint:
     joint_type = text_of(element, "type")
-    if joint_type in _PLAIN:
-        return _PLAIN[joint_type]()
-    if joint_type not in _WITH_AXIS:
-        complain(element, f"unknown joint type {joint_type!r}; known: {', '.join((*_WITH_AXIS, *_PLAIN))}")
+    if joint_type not in JOINTS:
+        complain(element, f"unknown joint type {joint_type!r}; known: {', '.join(JOINTS)}")
+    if joint_type in WITHOUT_AXIS:
+        return JOINTS[joint_type]()
     axis = child(element, "axis")
-    try:
-        joint: Joint = _WITH_AXIS[joint_type](numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))
-    except ModelError:
-        raise
-    except ValueError as error:
-        complain(axis, str(error))
-    return joint
-
-
-def _rotor(joint: Element, dynamics: Element | None) -> float:
-    element = child(joint, "rotor")
-    return not_negative(dynamics, "rotor_inertia") if element is None else not_negative(element, "inertia")
-
-
-def _mount(dynamics: Element | None, joint: Joint) -> tuple[float, ...] | None:
-    if dynamics is None or dynamics.get("spring_mount") is None:
-        return None
-    mount = numbers(dynamics, "spring_mount", joint.nq)
-    try:
-        check_mount(mount, joint)
-    except ModelError as error:
-        complain(dynamics, error.message)
-    return mount
+    with invalid_at(axis):
+        return JOINTS[joint_type](numbers(axis, "xyz", 3, (1.0, 0.0, 0.0)))

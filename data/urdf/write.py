@@ -2,17 +2,18 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from myoquat.core import PATH, check_types, frozen
+from myoquat.core import PATH, check_types
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts, UnwrittenWarning
-from myoquat.data.urdf.read import MOMENTS, SIZES, UNLIMITED
+from myoquat.data.urdf.read import DYNAMICS, JOINTS, MOMENTS, SIZES, UNLIMITED
 from myoquat.data.xml import Element, add_with, document_text
 from myoquat.joints import (
     ArticulatedSystem,
@@ -32,21 +33,13 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["Drive", "joint_name", "write_model", "write_urdf"]
+__all__ = ["write_model", "write_urdf"]
 
 
 # ---- What a model holds of the joints of a URDF beyond its system, as attributes of the file ----------------------
 
 
-@frozen
-class Drive:
-    """The attributes of a joint's <limit> and <mimic>."""
-
-    limit: dict[str, Any] = field(default_factory=dict)
-    mimic: dict[str, float | str] = field(default_factory=dict)
-
-
-NO_DRIVE = Drive()
+Drive = dict[str, dict[str, Any]]  # the attributes of a joint's <limit> and <mimic>
 
 
 def joint_name(body: Body) -> str:
@@ -57,15 +50,15 @@ def joint_name(body: Body) -> str:
 def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
     """What a file holds of the hinges and sliders of a model, by the names of their coordinates; the rest is noted."""
     joints = {body.names_of_coordinates[0]: joint_name(body) for body in model.system.bodies if body.joint.nq == 1}
-    drives = {name: Drive() for name in joints}
+    drives: dict[str, Drive] = {name: {"limit": {}, "mimic": {}} for name in joints}
     for coordinate in model.coordinates:
         if coordinate.range is None or coordinate.name not in joints or coordinate.prescribed or coordinate.clamped:
             unwritten.count("what is said of coordinates", coordinate.name)
         if coordinate.range is not None and coordinate.name in joints and not coordinate.locked:
-            drives[coordinate.name].limit.update(zip(("lower", "upper"), coordinate.range, strict=True))
+            drives[coordinate.name]["limit"].update(zip(("lower", "upper"), coordinate.range, strict=True))
     for actuator in model.actuators:
         if type(actuator) is CoordinateActuator and actuator.coordinate in joints and _is_effort(actuator):
-            drives[actuator.coordinate].limit["effort"] = actuator.upper
+            drives[actuator.coordinate]["limit"]["effort"] = actuator.upper
         else:
             unwritten.count("actuators", actuator.name)
     for coupler in model.couplers:
@@ -73,7 +66,7 @@ def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
         if line is None or coupler.dependent not in joints or coupler.independent not in joints:
             unwritten.count("couplers", coupler.name)
         else:
-            drives[coupler.dependent].mimic.update(joint=joints[coupler.independent], **line)
+            drives[coupler.dependent]["mimic"].update(joint=joints[coupler.independent], **line)
     unwritten.count_parts(
         {
             "muscles": model.muscles,
@@ -104,10 +97,7 @@ def _line(coupler: Coupler) -> dict[str, float] | None:
     return {"multiplier": coupler.scale * multiplier, "offset": coupler.scale * offset}
 
 
-SHAPE_TYPES = {"box", "sphere", "cylinder", "capsule", "mesh"}
-JOINT_TYPES = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
 _NO_LIMITS = {"lower": -UNLIMITED} | dict.fromkeys(("upper", "effort", "velocity"), UNLIMITED)
-_DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
 
@@ -192,7 +182,7 @@ def _with_known_shapes(system: ArticulatedSystem, unwritten: UnwrittenParts) -> 
     """The system without the shapes that URDF does not know, which are noted."""
 
     def known(name: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        kept = tuple(shape for shape in shapes if shape.kind in SHAPE_TYPES and shape.purpose != "hidden")
+        kept = tuple(shape for shape in shapes if shape.kind in SIZES and shape.purpose != "hidden")
         for shape in shapes:
             if shape not in kept:
                 unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
@@ -213,7 +203,7 @@ def _base(system: ArticulatedSystem) -> Body | None:
     ):
         return None
     body = standing[0]
-    passive = any(getattr(body, key) for key in _DYNAMICS)
+    passive = any(getattr(body, key) for key in DYNAMICS)
     return body if (body.position, body.orientation) == _PLACED and not passive else None
 
 
@@ -232,16 +222,11 @@ def _add_shape(link: Element, shape: Shape) -> None:
     element = add_with(link, shape.purpose, name=shape.name or None)
     _add_origin(element, shape.position, shape.orientation)
     geometry = add_with(element, "geometry")
-    if shape.kind == "box":
-        add_with(geometry, "box", size=shape.sizes)
-    elif shape.kind == "mesh":
-        add_with(geometry, "mesh", filename=shape.file, scale=shape.sizes)
-    else:
-        if shape.kind not in SHAPE_TYPES:
-            raise ModelError(
-                f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SHAPE_TYPES))}", element=shape.name
-            )
-        add_with(geometry, shape.kind, **dict(zip(SIZES[shape.kind], shape.sizes, strict=True)))
+    if shape.kind not in SIZES:
+        raise ModelError(f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SIZES))}", element=shape.name)
+    sizes = iter(shape.sizes)
+    own = {key: tuple(islice(sizes, count)) for key, count in SIZES[shape.kind].items()}
+    add_with(geometry, shape.kind, filename=shape.file if shape.kind == "mesh" else None, **own)
     if shape.material or shape.color:
         material = add_with(element, "material", name=shape.material)
         if shape.color:
@@ -249,30 +234,26 @@ def _add_shape(link: Element, shape: Shape) -> None:
 
 
 def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
-    if body.joint.kind not in JOINT_TYPES:
-        raise ModelError(
-            f"URDF knows no {body.joint.kind} joint; it knows {', '.join(sorted(JOINT_TYPES))}",
-            element=f"body {body.name!r}",
-        )
-    drive = drives.get(body.names_of_coordinates[0], NO_DRIVE) if body.joint.nq == 1 else NO_DRIVE
-    joint = add_with(robot, "joint", name=joint_name(body), type=_type(body, drive))
+    kind = body.joint.kind
+    if kind not in JOINTS:
+        known = ", ".join(sorted(JOINTS.keys() - {"continuous"}))
+        raise ModelError(f"URDF knows no {kind} joint; it knows {known}", element=f"body {body.name!r}")
+    drive = drives.get(body.names_of_coordinates[0], {}) if body.joint.nq == 1 else {}
+    limit, mimic = drive.get("limit", {}), drive.get("mimic")
+    endless = kind == "revolute" and "lower" not in limit  # a hinge without a range
+    joint = add_with(robot, "joint", name=joint_name(body), type="continuous" if endless else kind)
     _add_origin(joint, body.position, body.orientation)
     add_with(joint, "parent", link=body.parent)
     add_with(joint, "child", link=body.name)
     if hasattr(body.joint, "axis"):
         add_with(joint, "axis", xyz=body.joint.axis)
-    if body.joint.kind == "prismatic" or drive.limit:  # other readers refuse a slider without limits, or half of them
-        add_with(joint, "limit", **{**_NO_LIMITS, **drive.limit})
-    if drive.mimic:
-        add_with(joint, "mimic", **drive.mimic)
-    facts = {key: getattr(body, key) for key in _DYNAMICS if getattr(body, key)}
+    if kind == "prismatic" or limit:  # other readers refuse a slider without limits, or half of them
+        add_with(joint, "limit", **_NO_LIMITS | limit)
+    if mimic:
+        add_with(joint, "mimic", **mimic)
+    facts = {key: getattr(body, key) for key in DYNAMICS if getattr(body, key)}
     if facts or body.spring_mount is not None:  # urdfdom refuses a <dynamics> without damping or friction
         add_with(joint, "dynamics", **{"damping": 0.0, **facts}, spring_mount=body.spring_mount)
-
-
-def _type(body: Body, drive: Drive) -> str:
-    """A hinge without a range is 'continuous' in URDF."""
-    return "continuous" if body.joint.kind == "revolute" and "lower" not in drive.limit else body.joint.kind
 
 
 def _add_origin(element: Element, position: Vector, orientation: Vector = _PLACED[1]) -> None:

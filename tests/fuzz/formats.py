@@ -23,7 +23,7 @@ from myoquat.analysis.studies.results import verify_results
 from myoquat.apps.moco import load_moco_study
 from myoquat.data import load_forces, load_model, load_orientations, motions
 from myoquat.data.meshes import read_mesh
-from myoquat.data.osim.force_set import read_force_set
+from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import read_setup
 from myoquat.data.setups.control import read_controls
 from myoquat.dynamics import Trajectory, simulate

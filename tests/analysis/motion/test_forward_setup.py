@@ -14,7 +14,7 @@ from myoquat.apps.opensim_tools.moving import Moving
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.data import UnsupportedWarning, load_table
 from myoquat.data.motions import Motion
-from myoquat.data.osim.force_set import read_force_set
+from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import ForwardSetup, read_setup
 from myoquat.data.setups.analyses import ForceReporterSetup
 from myoquat.joints import ModelError

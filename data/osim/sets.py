@@ -1,0 +1,100 @@
+"""Files of OpenSim's sets: actuators that a tool adds to its model, <ForceSet>, and markers, <MarkerSet>."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.data.osim.document import FIRST_RELEASE, complete
+from myoquat.data.osim.elements import MARKER
+from myoquat.data.osim.forces import ACTUATORS
+from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
+from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
+from myoquat.muscle import Model
+from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
+from myoquat.muscle.coordinates import Marker
+
+__all__ = ["read_force_set", "read_marker_set", "with_markers"]
+
+SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
+FIRST_WITH_STATED_DIRECTION = 10905  # the version since which torques and forces have the direction that they say
+RENAMED = {  # in older files
+    "TorqueActuator": {"body_A": "bodyB", "body_B": "bodyA", "direction_A": "axis"},
+    "PointActuator": {"body_B": "body", "point_B": "point", "direction_A": "direction"},
+    "Marker": {"body": "socket_parent_frame"},
+}
+
+
+class _Bodies(Frames):
+    """Bodies by name, which are looked for when the model gets what is on them."""
+
+    def __init__(self) -> None:
+        pass
+
+    def of(self, owner: Element, socket: str) -> Frame:
+        return Frame(last_name(text(owner, socket)), np.eye(3), np.zeros(3))
+
+
+def _rename(element: Element) -> None:
+    for entry in list(element.iterchildren("*")):
+        entry.tag = RENAMED.get(element.tag, {}).get(entry.tag, entry.tag)
+
+
+def read_force_set(path: Path) -> tuple[Actuator, ...]:
+    """The actuators in a file; ModelError with file and line for forces that are no actuators."""
+    root, found = parse_opensim(path), []
+    with errors_in(path):
+        holder = next((holder for holder in (root, *root.iterchildren("*")) if holder.tag in SETS), None)
+        if holder is None:
+            raise ModelError("the file holds no <ForceSet>")
+        complete(holder, FIRST_RELEASE)
+        for element in holder.iterfind("objects/*"):
+            if element.tag not in ACTUATORS:
+                complain(element, f"<{element.tag}> is no actuator that is known here; known: {', '.join(ACTUATORS)}")
+            if not boolean(element, "isDisabled") and boolean(element, "appliesForce", True):
+                _rename(element)
+                found.append(ACTUATORS[element.tag].read(element, _Bodies()))
+    # a file without a version is from before versions were written
+    given = root.attrib.get("Version", "") if root.tag == "OpenSimDocument" else ""
+    older = not given.isdigit() or int(given) < FIRST_WITH_STATED_DIRECTION
+    return tuple(map(_turned, found) if older else found)
+
+
+def _turned(actuator: Actuator) -> Actuator:
+    """The actuator of an older file, which pushes the other way there."""
+    if isinstance(actuator, TorqueActuator):
+        return replace(actuator, axis=_opposite(actuator.axis))
+    if isinstance(actuator, PointActuator):
+        return replace(actuator, direction=_opposite(actuator.direction), direction_in_world=True)
+    return actuator
+
+
+def _opposite(v: tuple[float, float, float]) -> tuple[float, float, float]:
+    x, y, z = v
+    return 0.0 - x, 0.0 - y, 0.0 - z
+
+
+def read_marker_set(path: Path) -> tuple[Marker, ...]:
+    """The markers in a file, of this or an older version of OpenSim; ModelError with file and line for another file."""
+    root = parse_opensim(path)
+    holder = root if root.tag == "MarkerSet" else root.find("MarkerSet")
+    if holder is None:
+        raise ModelError(f"<MarkerSet> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    elements = list(holder.iterfind("objects/*"))
+    with errors_in(path):
+        for element in elements:
+            _rename(element)
+        return tuple(MARKER.read(element, _Bodies()) for element in elements)
+
+
+def with_markers(model: Model, markers: Sequence[Marker]) -> Model:
+    """The model with markers of the same name replaced, others added; ModelError for one on an unknown body."""
+    known = {model.system.ground, *model.system.body_names}
+    for marker in markers:
+        marker.check(known)
+    given = {marker.name: marker for marker in markers}
+    kept = [given.pop(marker.name, marker) for marker in model.markers]
+    return replace(model, markers=(*kept, *given.values()))
