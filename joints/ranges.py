@@ -9,20 +9,20 @@ are also at most MAX_NUMBER in size. No quantity comes near in SI units, and pro
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_unmasked, declared, frozen
+from myoquat.core import Array, ArrayLike, check_unmasked, frozen
 from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
 __all__ = [
     "MAX_NUMBER", "UNIT_TOLERANCE", "Bound", "Fraction", "NotNegative", "Positive", "Range", "check_array",
-    "check_interval", "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of",
+    "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of",
     "size_limit", "vectors_of", "warn_far"
 ]  # fmt: skip
 
@@ -92,35 +92,36 @@ Fraction = Annotated[float, Range(0.0, 1.0)]
 @cache
 def ranges_of(record_type: type) -> dict[str, tuple[Range, bool]]:
     """Of every field of a class that holds one float: its range, and whether it may be None."""
-    found = {}
-    for name, hint in get_type_hints(record_type, include_extras=True).items():
-        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        numbers = [part for part in parts if part is not NoneType]
-        if len(numbers) == 1 and (allowed := _stated(numbers[0])) is not None:
-            found[name] = allowed, NoneType in parts
-    return found
-
-
-def _stated(hint: Any) -> Range | None:
-    """The range of a float's type; None for another type."""
-    if get_origin(hint) is not Annotated:
-        return Range() if hint is float else None
-    record_type, *facts = get_args(hint)
-    if record_type is not float:
-        return None
-    return next((fact for fact in facts if isinstance(fact, Range)), Range())
+    return {name: (_stated(facts), optional) for name, (hint, facts, optional) in _hints(record_type) if hint is float}
 
 
 @cache
-def vectors_of(record_type: type) -> tuple[str, ...]:
-    """The fields of a class that hold floats in tuples, but for pairs: intervals, whose ends may be infinite."""
-    hints = get_type_hints(record_type)
-    floating = [name for name, single, only_floats, _ in declared(record_type) if only_floats and not single]
-    return tuple(name for name in floating if not _has_pairs(hints[name]))
+def vectors_of(record_type: type) -> dict[str, tuple[Range, int | None, bool]]:
+    """Of every field of a class that holds floats in a tuple: their range, their number, None for any, and whether they
+    are in tuples of it. Two are an interval, whose ends may be infinite."""
+    found = {}
+    for name, (hint, facts, _) in _hints(record_type):
+        args = get_args(hint) if get_origin(hint) is tuple else ()
+        nested = bool(args) and get_origin(args[0]) is tuple
+        inner = get_args(args[0]) if nested else args
+        if inner and {*inner} <= {float, Ellipsis}:
+            sizes = [fact for fact in facts if isinstance(fact, int)]
+            found[name] = _stated(facts), sizes[0] if sizes else None if Ellipsis in inner else len(inner), nested
+    return found
 
 
-def _has_pairs(hint: Any) -> bool:
-    return hint == tuple[float, float] or any(map(_has_pairs, get_args(hint)))
+def _hints(record_type: type) -> Iterator[tuple[str, tuple[Any, tuple[Any, ...], bool]]]:
+    """Of every field the type, what is annotated, and whether it may be None."""
+    for name, hint in get_type_hints(record_type, include_extras=True).items():
+        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        own, *others = [part for part in parts if part is not NoneType] or [None]
+        annotated = get_origin(own) is Annotated
+        if not others:
+            yield name, (get_args(own)[0] if annotated else own, get_args(own)[1:] * annotated, NoneType in parts)
+
+
+def _stated(facts: tuple[Any, ...]) -> Range:
+    return next((fact for fact in facts if isinstance(fact, Range)), Range())
 
 
 def check_ranges(record: Any, element: str | None, what: str = "") -> None:
@@ -142,28 +143,27 @@ def _outside(record: Any) -> str:
             return f"{name} must be {allowed}, not {value!r}"
         if math.isfinite(value) and not is_plausible(value):
             return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"
-    for name in vectors_of(record_type):
+    for name, (allowed, size, nested) in vectors_of(record_type).items():
         value = getattr(record, name)
         check_unmasked(name, value)
         if value is None:
             continue
-        nested = isinstance(value, tuple) and value and isinstance(value[0], tuple)
-        for row in value if nested else (value,):
+        for row in value if nested and isinstance(value, tuple) else (value,):
             if not isinstance(row, tuple):
                 return f"{name} must be numbers, not {row!r}"
-            if not all(isinstance(x, (int, float)) and is_plausible(x) for x in row):
-                return f"{name} must be finite{size_limit(row)}, not {row}"
+            if size == 2:
+                if len(row) != 2 or not row[0] <= row[1]:
+                    return f"{name} must be (low, high) with low <= high, not {row}"
+            elif not all(isinstance(x, (int, float)) and is_plausible(x) for x in row) or size not in (None, len(row)):
+                needed = f"{size} finite numbers" if size else "finite"
+                return f"{name} must be {needed}{size_limit(row)}, not {row}"
+            elif not all(map(allowed.holds, row)):
+                return f"{name} must be {allowed}, not {row}"
     for low, high in getattr(record_type, "ordered", ()):
         first, second = getattr(record, low), getattr(record, high)
         if not first <= second:
             return f"{low} must not be above {high}, not {first} and {second}"
     return ""
-
-
-def check_interval(interval: tuple[float, ...], element: str) -> None:
-    """ModelError unless (low, high) are two numbers, of which infinite ones are allowed, in this order."""
-    if len(interval) != 2 or not interval[0] <= interval[1]:
-        raise ModelError(f"range must be (low, high) with low <= high, not {interval}", element=element)
 
 
 # ---- Argument validation of a system: its arrays and numbers ------------------------------------------------------

@@ -356,10 +356,6 @@ class PointToPointActuator(ScalarActuator):
         force = f * (d / np.sqrt(dot(d, d))[..., None])
         return [Load(self.first, first, force), Load(self.second, second, -force)]
 
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        self.check_bodies(system, self.first, self.second)
-
 
 # ---- A torque between two bodies ------------------------------------------------------------------------------------
 

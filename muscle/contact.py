@@ -5,18 +5,17 @@ spheres and capsules with each other. Source: the contact trackers of Simbody (S
 2, 241-261).
 """
 
-import math
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
 from myoquat.core import Array, Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, rotation_matrix
-from myoquat.joints.constraints.base import check_bodies
-from myoquat.joints.ranges import NotNegative, Positive, check_ranges
+from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
-from myoquat.muscle.loads import Poses, unit_vector, world_point
+from myoquat.muscle.loads import Poses, check_part, unit_vector, world_point
 
 __all__ = [
     "CURVED",
@@ -54,9 +53,7 @@ class ContactSurface(Record):
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError, in the words of the force that has the surface, for a body that does not exist or numbers that
         cannot be."""
-        what = f"surface {self.name!r}: "
-        check_bodies(system, self.body, element=element, what=what)
-        check_ranges(self, element, what)
+        check_part(self, system, element, f"surface {self.name!r}: ")
 
 
 @frozen
@@ -70,11 +67,6 @@ class ContactHalfSpace(ContactSurface):
     """
 
     normal: Vector = (0.0, 1.0, 0.0)
-
-    def check(self, system: ArticulatedSystem, element: str) -> None:
-        super().check(system, element)
-        if not any(self.normal):
-            raise ModelError(f"surface {self.name!r}: normal must not be zero", element=element)
 
 
 @frozen
@@ -95,12 +87,6 @@ class _OrientedSurface(ContactSurface):
 
     orientation: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
 
-    def check(self, system: ArticulatedSystem, element: str) -> None:
-        super().check(system, element)
-        if not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
-            what = f"surface {self.name!r}: orientation must be a unit quaternion, not {self.orientation}"
-            raise ModelError(what, element=element)
-
 
 @frozen
 class ContactEllipsoid(_OrientedSurface):
@@ -113,12 +99,7 @@ class ContactEllipsoid(_OrientedSurface):
     (0.03, 0.02, 0.02)
     """
 
-    radii: Vector = (1.0, 1.0, 1.0)
-
-    def check(self, system: ArticulatedSystem, element: str) -> None:
-        super().check(system, element)
-        if not all(value > 0 for value in self.radii):
-            raise ModelError(f"surface {self.name!r}: radii must be positive, not {self.radii}", element=element)
+    radii: Annotated[Vector, Range(0.0, open_low=True)] = (1.0, 1.0, 1.0)
 
 
 @frozen

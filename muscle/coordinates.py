@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Locked, Prescribed
 from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.multibody.tree import find_cycle
-from myoquat.joints.ranges import check_interval, check_ranges, check_vector
+from myoquat.joints.ranges import check_ranges
 
 __all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_order", "linear_couplings"]
 
@@ -53,8 +53,7 @@ class Coordinate(Record):
         element = f"coordinate {self.name!r}"
         if self.name not in known:
             raise ModelError("the system has no coordinate of this name", element=element)
-        if self.range is not None:
-            check_interval(self.range, element)
+        check_ranges(self, element)
 
 
 @frozen
@@ -138,7 +137,7 @@ class Marker(Record):
 
     name: str
     body: str
-    position: tuple[float, ...]
+    position: Annotated[tuple[float, ...], 3]
     fixed: bool = False
 
     def check(self, bodies: Collection[str]) -> None:
@@ -146,4 +145,4 @@ class Marker(Record):
         element = f"marker {self.name!r}"
         if self.body not in bodies:
             raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(bodies)}", element=element)
-        check_vector("position must be three finite numbers", self.position, element=element)
+        check_ranges(self, element)

@@ -1,6 +1,7 @@
 """Parts that act on a model, loads on bodies, and the generalized forces that these are: by virtual work, whatever
 describes the joints."""
 
+import math
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import check_bodies, check_coordinates
-from myoquat.joints.ranges import check_ranges
+from myoquat.joints.ranges import UNIT_TOLERANCE, check_ranges
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -22,6 +23,7 @@ __all__ = [
     "Poses",
     "body_wrenches",
     "carried_force",
+    "check_part",
     "generalized_force",
     "named_bodies",
     "point_velocity",
@@ -32,6 +34,7 @@ __all__ = [
 Poses = Mapping[str, tuple[Array, Array]]
 FRAMES = ("force_frame", "point_frame")  # fields that name bodies, or the world by None
 BODIES = ("body", "first", "second", *FRAMES)  # fields that name bodies
+DIRECTIONS = ("axis", "direction", "normal")  # fields that are directions, of any length
 
 
 def named_bodies(muscles: Iterable[Any], parts: Iterable[Any]) -> set[str]:
@@ -55,21 +58,28 @@ class ActingPart(Record, ABC):
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError for impossible numbers, and for bodies and coordinates that do not exist."""
-        check_ranges(self, self.element)
-        for key, value in vars(self).items():
-            if key in BODIES and not (isinstance(value, Record) or (value is None and key in FRAMES)):
-                check_bodies(system, value, element=self.element)
-            elif key == "coordinate":
-                check_coordinates(system, value, element=self.element)
-            elif key in ("axis", "direction") and not any(value):
-                raise ModelError(f"{key} must not be zero", element=self.element)
+        check_part(self, system, self.element)
+        self.check_apart(*(name for key in ("first", "second") if isinstance(name := vars(self).get(key), str)))
 
-    def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
-        """ModelError for a body that does not exist, and for one body twice."""
-        check_bodies(system, *names, element=self.element)
-        for k, name in enumerate(names):
-            if name in names[:k]:
-                raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
+    def check_apart(self, *bodies: str) -> None:
+        """ModelError for one body twice."""
+        if len(bodies) > len({*bodies}):
+            raise ModelError(f"it acts between body {bodies[0]!r} and itself", element=self.element)
+
+
+def check_part(part: Record, system: ArticulatedSystem, element: str, what: str = "") -> None:
+    """ModelError, with `what` before it, for impossible numbers, and for bodies and coordinates that do not exist: the
+    names of fields say which these are."""
+    check_ranges(part, element, what)
+    for key, value in vars(part).items():
+        if key in BODIES and not (isinstance(value, Record) or (value is None and key in FRAMES)):
+            check_bodies(system, value, element=element, what=what)
+        elif key == "coordinate":
+            check_coordinates(system, value, element=element)
+        elif key in DIRECTIONS and not any(value):
+            raise ModelError(f"{what}{key} must not be zero", element=element)
+        elif key == "orientation" and not abs(math.hypot(*value) - 1) <= UNIT_TOLERANCE:
+            raise ModelError(f"{what}orientation must be a unit quaternion, not {value}", element=element)
 
 
 @frozen

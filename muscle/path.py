@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from myoquat.core import Record, assign, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.ranges import Positive, check_ranges
+from myoquat.joints.ranges import Fraction, Positive, check_ranges
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
@@ -162,7 +162,7 @@ class Muscle(Record):
     name: str
     path: MusclePath
     law: ForceLaw | None = None
-    activation: float | None = None
+    activation: Fraction | None = None
     activation_dynamics: ActivationDynamics | None = None
 
     def __init__(
@@ -191,8 +191,7 @@ class Muscle(Record):
         """ModelError for a path that cannot be, or a number outside its range."""
         element = f"muscle {self.name!r}"
         self.path.check(system, element)
-        if self.activation is not None and not 0 <= self.activation <= 1:
-            raise ModelError(f"activation must lie in [0, 1], not {self.activation}", element=element)
+        check_ranges(self, element)
         if self.law is not None:
             self.law.check(element)
         if self.activation_dynamics is not None:

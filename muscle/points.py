@@ -1,16 +1,16 @@
 """Points of a path: fixed to a body, there only within a range of a coordinate, or moving with coordinates."""
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, Record, frozen, real_array
 from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.constraints.base import check_bodies, check_coordinates
+from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions import AxisFunction, Multiplier
-from myoquat.joints.ranges import check_vector
 from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.loads import check_part
 
 __all__ = ["RANGE_MARGIN", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
 
@@ -31,12 +31,11 @@ class PathPoint(Record):
 
     on_body: ClassVar[bool] = True  # whether it has a place in space; the end of a path of a given length has none
     body: str
-    position: tuple[float, ...]
+    position: Annotated[tuple[float, ...], 3]
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError if the system lacks what the point names, or a number is not finite."""
-        check_bodies(system, self.body, element=element)
-        check_vector("a point must be three finite numbers", self.position, element=element)
+        check_part(self, system, element)
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 3) [m] where the point is in its body's frame."""
@@ -73,13 +72,6 @@ class ConditionalPoint(PathPoint):
 
     coordinate: str
     range: tuple[float, float]
-
-    def check(self, system: ArticulatedSystem, element: str) -> None:
-        super().check(system, element)
-        check_coordinates(system, self.coordinate, element=element)
-        low, high = self.range
-        if not low <= high:
-            raise ModelError(f"the range {self.range} of a conditional point is empty", element=element)
 
     def active(self, system: ArticulatedSystem, q: Array) -> Array:
         x = system.coordinate(self.coordinate, q)
@@ -127,10 +119,8 @@ class MovingPoint(DrivenPoint):
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
-        if len(self.ranges) not in (0, 3) or any(not low <= high for low, high in self.ranges):
-            raise ModelError(
-                f"the ranges {self.ranges} of a moving point must be three of (low, high)", element=element
-            )
+        if len(self.ranges) not in (0, 3):
+            raise ModelError(f"ranges must be three of (low, high), not {self.ranges}", element=element)
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         offsets = [function.value(self._seen(system, q, i)) for i, function in enumerate(self.functions)]

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -102,11 +102,11 @@ class Body(Record):
     name: str
     parent: str
     joint: Joint
-    position: Vector = (0.0, 0.0, 0.0)
-    orientation: Vector = (1.0, 0.0, 0.0, 0.0)
+    position: Annotated[Vector, 3] = (0.0, 0.0, 0.0)
+    orientation: Annotated[Vector, 4] = (1.0, 0.0, 0.0, 0.0)
     mass: NotNegative = 0.0
-    center_of_mass: Vector = (0.0, 0.0, 0.0)
-    inertia: Vector = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    center_of_mass: Annotated[Vector, 3] = (0.0, 0.0, 0.0)
+    inertia: Annotated[Vector, 6] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     damping: NotNegative = 0.0
     stiffness: NotNegative = 0.0
     spring_mount: Vector | None = None
@@ -137,8 +137,6 @@ class Body(Record):
 def check_body(body: Body) -> None:
     """ModelError if a number is not finite, of the wrong size or sign, or an inertia that no body can have."""
     element = f"body {body.name!r}"
-    for key, size in (("position", 3), ("orientation", 4), ("center_of_mass", 3), ("inertia", 6)):
-        check_vector(f"{key} must be {size} finite numbers", getattr(body, key), size, element)
     check_ranges(body, element)
     if abs(math.hypot(*body.orientation) - 1) > UNIT_TOLERANCE:
         raise ModelError(f"orientation must be a unit quaternion, not {body.orientation}", element=element)

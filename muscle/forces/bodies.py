@@ -1,13 +1,13 @@
 """Forces on bodies and between them: springs, bushings, expressions, functions of time, gravity compensation."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
+from myoquat.joints import ArticulatedSystem, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import AxisFunction, Constant
-from myoquat.joints.ranges import NotNegative
+from myoquat.joints.ranges import NotNegative, Range
 from myoquat.joints.vectors import dot, joined, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.expressions import check_expression, evaluate
@@ -33,6 +33,7 @@ __all__ = [
 
 
 Vector = tuple[float, float, float]
+NotNegatives = Annotated[Vector, Range(0.0)]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
@@ -44,10 +45,6 @@ class ForceBetween(MeasuredForce):
     second: str
     first_point: Vector = ORIGIN
     second_point: Vector = ORIGIN
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        self.check_bodies(system, self.first, self.second)
 
 
 @frozen
@@ -122,12 +119,6 @@ class FrameForce(ForceBetween):
         )
         return joined([np.stack(angles, axis=-1), p])
 
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        for name, values in vars(self).items():
-            if ("stiffness" in name or "damping" in name) and min(values) < 0:
-                raise ModelError(f"{name} must not be negative, but is {values}", element=self.element)
-
 
 @frozen
 class Bushing(FrameForce):
@@ -145,10 +136,10 @@ class Bushing(FrameForce):
     array([ -1.,   0.,  -4., -10.,   0.,   0.])
     """
 
-    rotational_stiffness: Vector = ORIGIN
-    translational_stiffness: Vector = ORIGIN
-    rotational_damping: Vector = ORIGIN
-    translational_damping: Vector = ORIGIN
+    rotational_stiffness: NotNegatives = ORIGIN
+    translational_stiffness: NotNegatives = ORIGIN
+    rotational_damping: NotNegatives = ORIGIN
+    translational_damping: NotNegatives = ORIGIN
 
     def force(self, x: Array, rate: Array) -> Array:
         k = six(self.rotational_stiffness, self.translational_stiffness)
@@ -187,8 +178,8 @@ class BushingFunctions(FrameForce):
 
     moments: Functions = NONE
     forces: Functions = NONE
-    rotational_damping: Vector = ORIGIN
-    translational_damping: Vector = ORIGIN
+    rotational_damping: NotNegatives = ORIGIN
+    translational_damping: NotNegatives = ORIGIN
 
     def force(self, x: Array, rate: Array) -> Array:
         elastic = vector([g.value(x[..., i]) for i, g in enumerate((*self.moments, *self.forces))])
@@ -270,8 +261,8 @@ class BushingExpressions(FrameForce):
 
     moments: Texts = ("0", "0", "0")
     forces: Texts = ("0", "0", "0")
-    rotational_damping: Vector = ORIGIN
-    translational_damping: Vector = ORIGIN
+    rotational_damping: NotNegatives = ORIGIN
+    translational_damping: NotNegatives = ORIGIN
 
     def force(self, x: Array, rate: Array) -> Array:
         values = {name: x[..., i] for i, name in enumerate(DEFLECTIONS)}

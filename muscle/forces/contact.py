@@ -160,7 +160,7 @@ class ContactForce(LoadingForce):
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
         for pair in self.pairs:
-            self.check_bodies(system, *(surface.body for surface in pair))
+            self.check_apart(*(surface.body for surface in pair))
 
 
 def raised(x: Array) -> Array:

@@ -1,13 +1,13 @@
 """Springs, dampers and friction of coordinates, and limits of ball joints."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, rotation_matrix
 from myoquat.joints.functions.base import engaged, engaged_energy
-from myoquat.joints.ranges import NotNegative, Positive
+from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.joints.vectors import axial, dot, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.forces.base import MeasuredForce
@@ -23,6 +23,9 @@ __all__ = [
     "SwingTwistLimit",
     "joint_rotation",
 ]
+
+
+Angle = Annotated[float, Range(0.0, np.pi, open_low=True)]
 
 
 @frozen
@@ -120,7 +123,7 @@ class RotationLimit(MeasuredForce):
 
     in_joints: ClassVar[bool] = True
     body: str
-    upper: float
+    upper: Angle
     stiffness: NotNegative
     transition: Positive
     damping: NotNegative = 0.0
@@ -144,8 +147,6 @@ class RotationLimit(MeasuredForce):
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
         self.check_child(system, self.body, "joint")
-        if not 0 < self.upper <= np.pi:
-            raise ModelError(f"upper must lie in (0, pi], not {self.upper}", element=self.element)
 
 
 def joint_rotation(system: ArticulatedSystem, name: str, q: Array) -> Array:
@@ -203,7 +204,7 @@ class SwingTwistLimit(MeasuredForce):
 
     in_joints: ClassVar[bool] = True
     body: str
-    swing: float = np.pi
+    swing: Angle = np.pi
     twist: tuple[float, float] = ALL_ROUND
     axis: Vector = (0.0, 1.0, 0.0)
     center: Vector = (0.0, 0.0, 0.0)
@@ -263,8 +264,6 @@ class SwingTwistLimit(MeasuredForce):
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
         self.check_child(system, self.body, "joint")
-        if not 0 < self.swing <= np.pi:
-            raise ModelError(f"swing must lie in (0, pi], not {self.swing}", element=self.element)
         if not 0 < self._half <= np.pi:
             raise ModelError(f"twist must be a range of a width in (0, 2 pi], not {self.twist}", element=self.element)
 

@@ -128,7 +128,7 @@ def test_what_is_not_varied_stays_folded():
         ("bodies.A.inertia.xy", 3.0, "body 'A': the inertia is indefinite"),
         ("bodies.B.orientation.Q1", 0.5, "body 'B': orientation must be a unit quaternion"),
         ("muscles.m3.optimal_length", 0.0, "muscle 'm3': optimal_length must be positive"),
-        ("muscles.m3.activation", 1.5, r"muscle 'm3': activation must lie in \[0, 1\]"),
+        ("muscles.m3.activation", 1.5, r"muscle 'm3': activation must be in \[0, 1\]"),
         ("start_q.A.Q0", 0.2, "must be 1 to within"),
         ("gravity.z", np.inf, "parameter 'gravity.z' is inf"),
     ],

@@ -63,7 +63,7 @@ def test_a_moving_point_rests_outside_its_range(model, rng):
     np.testing.assert_allclose(path_lengths(found, q), path_lengths(fixed, q), rtol=1e-14)
     for backend in ("kernel", "numpy"):
         np.testing.assert_allclose(path_jacobian(found, q, backend=backend), path_jacobian(fixed, q), atol=1e-13)
-    with pytest.raises(ModelError, match="must be three of"):
+    with pytest.raises(ModelError, match=r"must be \(low, high\)"):
         replace(model, muscles=(Muscle("m", (start, replace(moving, ranges=((1.0, 0.0),) * 3), end)),))
 
 
@@ -88,7 +88,7 @@ def test_a_point_that_is_there_at_the_edge(model):
     ("point", "message"),
     [
         (ConditionalPoint("femur", (0.0, 0.0, 0.0), "ankle", (0.0, 1.0)), "coordinate 'ankle' does not exist"),
-        (ConditionalPoint("femur", (0.0, 0.0, 0.0), "knee", (1.0, 0.0)), r"the range \(1.0, 0.0\) .* is empty"),
+        (ConditionalPoint("femur", (0.0, 0.0, 0.0), "knee", (1.0, 0.0)), r"range must be .* not \(1.0, 0.0\)"),
         (ConditionalPoint("chest", (0.0, 0.0, 0.0), "knee", (0.0, 1.0)), "body 'chest' does not exist"),
         (MovingPoint("femur", (0.0, 0.0, 0.0), ("x", "", ""), (SPLINE,) * 3), "coordinate 'x' does not exist"),
     ],

@@ -287,7 +287,7 @@ def load(tmp_path, text):
         ("<mass>7</mass>", "<mass>-7</mass>", "mass must be finite and not negative"),
         ("<mass>7</mass>", "<mass>x</mass>", "<mass> must be 1 finite number, not 'x'"),
         ("<location>0 0.05 0.1</location>", "<location>0 nan 0.1</location>", "must be 3 finite numbers"),
-        ("<range>-3 -0.4</range>", "<range>-0.4 -3</range>", "is empty"),
+        ("<range>-3 -0.4</range>", "<range>-0.4 -3</range>", "range must be (low, high)"),
         (">back_1</independent", ">spine</independent", "coordinate 'spine' does not exist"),
         ('<SimmSpline name="function"><x>-2 -1 0 1 2</x>', "<SimmSpline><x>-2 -1 -1 1 2</x>", "must increase"),
         ("<Constant", "<Constant2", "not valid XML"),

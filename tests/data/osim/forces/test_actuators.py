@@ -112,7 +112,7 @@ def test_controls_outside_their_bounds_raise_a_named_error():
         (TorqueActuator("f", "A", "hand"), "body 'hand' does not exist"),
         (TorqueActuator("f", "A", "B", (0.0, 0.0, 0.0)), "axis must not be zero"),
         (PointToPointActuator("f", "A", "A"), "between body 'A' and itself"),
-        (BodyActuator("f", "A", (0.0, float("inf"), 0.0)), "point must be finite"),
+        (BodyActuator("f", "A", (0.0, float("inf"), 0.0)), "point must be 3 finite numbers"),
     ],
 )
 def test_impossible_values_raise_a_named_error(actuator, message):

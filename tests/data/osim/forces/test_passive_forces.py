@@ -185,7 +185,10 @@ def test_what_cannot_be_scaled_or_loaded_yet_raises_a_named_error():
         (CoordinateSpring("f", "a1", -1.0), "stiffness must be finite and not negative"),
         (PointSpring("f", "A", "hand"), "body 'hand' does not exist"),
         (PointSpring("f", "A", "A"), "between body 'A' and itself"),
-        (Bushing("f", "A", "B", rotational_damping=(1.0, float("nan"), 0.0)), "rotational_damping must be finite"),
+        (
+            Bushing("f", "A", "B", rotational_damping=(1.0, float("nan"), 0.0)),
+            "rotational_damping must be 3 finite numbers",
+        ),
     ],
 )
 def test_impossible_values_raise_a_named_error(force, message):
