@@ -1,60 +1,151 @@
-"""Constructs of control flow in machine code: how each type is written.
+"""Formulas and their constructs of control flow in machine code, and the kernel around them.
 
 A construct that is called from the middle of a formula reads and writes slots of the formula's frame. One table says
 for each type how it is written; adding a construct adds one row.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core import frozen
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.compaction import compact_loop, compaction_bytes
-from myoquat.kernels.codegen.driver import Port
+from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL, compact_loop, loop_bytes
+from myoquat.kernels.codegen.driver import Port, write_driver
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.lower import is_long, write_rows
+from myoquat.kernels.codegen.lower import emit_straight, is_long, write_rows
 from myoquat.kernels.codegen.parts import (
     NANOSECONDS_PER_OPERATION,
+    Body,
+    Call,
     CallForm,
     Cost,
-    InnerCall,
-    WriteFormula,
-    listed,
+    Ports,
+    Size,
+    price,
+    slots_in,
     slots_of,
+    slots_of_ports,
     take_ports,
+    take_results,
 )
-from myoquat.kernels.codegen.slots import Behind, Frame
+from myoquat.kernels.codegen.slots import Frame, Place, Planned, Schedule, arrays_of, at_once, in_time
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
 from myoquat.kernels.control_flow.table_lookup import Lookup
 from myoquat.kernels.control_flow.table_loop import TableLoop
 from myoquat.kernels.control_flow.while_loop import WhileLoop
-from myoquat.kernels.tracing.tape import Construct, Traced
+from myoquat.kernels.tracing.rewrite import rewritten
+from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
 
-__all__ = ["Emitter", "emitter_of"]
-
-
-def write_search(
-    module: Module, name: str, frame: Frame, table: Lookup, write: WriteFormula, result: Port | None = None
-) -> InnerCall:
-    """Define a search in a table on slots of its own."""
-    own = take_ports(frame, {"x": 1, "entries": table.gives})
-    b = module.builder()
-    x, entries = (b.slot("%frame", own[key].slot) for key in ("x", "entries"))
-    b.line(f"call void @{write_lookup(module, table)}(ptr {x}, ptr {entries})")
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
-    steps = len(table.knots).bit_length() + table.gives
-    return InnerCall(
-        name, slots_of([own["x"]]), slots_of([own["entries"]]), Cost(steps, NANOSECONDS_PER_OPERATION * steps)
-    )
+__all__ = ["notes_of", "patterns_of", "write_body", "write_formula", "write_kernel"]
 
 
-def write_lookup(module: Module, table: Lookup) -> str:
-    """The name of `void name(ptr x, ptr entries)`, written at first use: for every lane of x, the entries one after the
-    other in slots of as many lanes."""
+# ---- kernels and formulas ----------------------------------------------------------------------------------
+
+
+_PRICE_PORT = 0.2
+
+
+def write_body(body: Body, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+    """Define a function on the frame for a traced formula, or a body that writes itself."""
+    if isinstance(body, Traced):
+        return write_formula(body, module, name, frame, inputs, outputs)
+    return body.write(module, name, frame, inputs, outputs)
+
+
+def write_formula(
+    traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports, more: Sequence[str] = ()
+) -> Cost:
+    """Define a function on the frame, as `parts.write_calls`, for a traced formula: straight code, but for calls of the
+    constructs inside, in order; with more pointers from which ports count."""
+    signature, tape = traced.signature, rewritten(traced.tape)
+    read = slots_of_ports([inputs[key] for key in signature.inputs])
+    written = slots_of_ports([outputs[key] for key in signature.outputs])
+    calls = list[Call]()
+    schedule, frames = _planned(module, tape, traced.inner, frame)
+    for number, (construct, own) in enumerate(zip(traced.inner, frames, strict=True)):
+        wanted = _wanted(signature, tape, len(read), construct, outputs)
+        calls.append(_EMITTERS[type(construct)].write(module, f"{name}_inner{number}", own, construct, wanted))
+        read, written = [*read, *map(Place, calls[-1].results)], [*written, *map(Place, calls[-1].operands)]
+    pointers = ("%frame", *more)
+    emit_straight(module, name, tape, frame, (read, written), calls, schedule, pointers, module.blocks > 1)
+    return Cost.total([price(tape), *(call.cost for call in calls)])
+
+
+def _results(signature: Signature, tape: Tape, first: int, size: int) -> list[str]:
+    """The outputs that are the inputs of a tape from `first` on, so many, and nothing else."""
+    found, start = [], 0
+    for name, length in zip(signature.outputs, signature.output_sizes, strict=True):
+        nodes = [tape.nodes[i] for i in tape.outputs[start : start + length]] if length == size else []
+        start += length
+        if nodes and all(node.operation == "input" and node.number == first + k for k, node in enumerate(nodes)):
+            found.append(name)
+    return found
+
+
+def _wanted(signature: Signature, tape: Tape, first: int, construct: Construct, outputs: Ports) -> Port | None:
+    """Where the result of a construct is wanted that is an output; its numbers are the inputs of the tape from `first`
+    on."""
+    ports = [outputs[name] for name in _results(signature, tape, first, construct.ends.gives)]
+    return next((port for port in ports if port.base == "%frame" and not port.shared_slots), None)
+
+
+def _planned(module: Module, tape: Tape, constructs: Sequence[Construct], frame: Frame) -> tuple[Schedule, list[Frame]]:
+    """When what is computed, and for each of the constructs the frame in which it finds its arrays."""
+    ends = [construct.ends for construct in constructs]
+    if module.lanes == 1:  # what shares registers is computed together
+        return at_once(tape, ends), [frame] * len(constructs)
+    emitters = [_EMITTERS[type(construct)] for construct in constructs]
+    schedule = in_time(tape, ends, [emitter.calls_function for emitter in emitters])
+    kept = [emitter.arrays_suffice(x) for emitter, x in zip(emitters, constructs, strict=True)]
+    offsets, size = arrays_of(tape, ends, kept, schedule)
+    first = frame.take(size)
+    frames = [Planned(frame, first + offset) if own else frame for own, offset in zip(kept, offsets, strict=True)]
+    return schedule, frames
+
+
+def write_kernel(body: Body, module: Module) -> Size:
+    """Define ENTRY, which evaluates one body per state, between the caller's arrays."""
+    module.blocks = BLOCKS_PER_CALL if module.lanes > 1 and body.has_solver else 1
+    frame = Frame(module, apart=True)
+    signature = body.signature
+    inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
+    sizes = dict(zip(signature.outputs, signature.output_sizes, strict=True))
+    if isinstance(body, Traced) and module.lanes > 1 and module.blocks == 1:
+        outputs = take_results(frame, sizes, body.tape.outputs)
+    else:
+        outputs = take_ports(frame, sizes)
+    cost = write_body(body, module, "formula", frame, inputs, outputs)
+    whole = frame.finish()
+    write_driver(module, "formula", list(inputs.values()), list(outputs.values()), frame.size)
+    transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
+    return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
+
+
+def notes_of(body: Body) -> dict[str, Any]:
+    """What is to be known of a body's kernel, in words of JSON."""
+    patterns = getattr(body, "patterns", {})
+    listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in patterns.items()]
+    return body.signature.notes() | ({"patterns": listed} if listed else {})
+
+
+def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
+    """The patterns from a kernel's notes."""
+    return {
+        name: (np.array(rows, dtype=int), np.array(columns, dtype=int))
+        for name, rows, columns in notes.get("patterns", [])
+    }
+
+
+# ---- tables ------------------------------------------------------------------------------------------------
+
+
+def _write_lookup(module: Module, name: str, frame: Frame, table: Lookup, result: Port | None) -> Call:
+    """A search in a table on slots of its own: `void name(ptr x, ptr entries)`, written at first use. For every lane of
+    x it gives the entries one after the other in slots of as many lanes."""
     name = f"lookup_{table.identity()[:16]}_{module.lanes}"
+    own = take_ports(frame, {"x": 1, "entries": table.gives})
 
     def write() -> None:
         numbers = table.halved()
@@ -71,7 +162,12 @@ def write_lookup(module: Module, table: Lookup) -> str:
         b.line("ret void")
         module.define(name, "void", "ptr %x, ptr %entries", b)
 
-    return module.once(name, write)
+    steps = len(table.knots).bit_length() + table.gives
+    x, entries = own.values()
+    return Call(
+        module.once(name, write), slots_of([x]), slots_of([entries]), Cost(steps, NANOSECONDS_PER_OPERATION * steps),
+        arrays=(x.slot, entries.slot),
+    )  # fmt: skip
 
 
 def _search(b: Builder, table: str, x: str, size: int) -> str:
@@ -86,12 +182,7 @@ def _search(b: Builder, table: str, x: str, size: int) -> str:
     return found
 
 
-# ---- loops over tables -------------------------------------------------------------------------------------
-
-
-def write_table_loop(
-    module: Module, name: str, frame: Frame, loop: TableLoop, write: WriteFormula, result: Port | None = None
-) -> InnerCall:
+def _write_table_loop(module: Module, name: str, frame: Frame, loop: TableLoop, result: Port | None) -> Call:
     """Define `void name(ptr frame)`. result: where the result is wanted, None for slots of its own; the other cells
     have slots of their own."""
     first = len(loop.outputs) if loop.outputs == tuple(range(len(loop.outputs))) else 0
@@ -105,217 +196,100 @@ def write_table_loop(
         b.line(f"call void @{name}_type{row_type}(ptr %frame, i64 {begin}, i64 {end})")
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    return InnerCall(name, slots[[*loop.known]].tolist(), slots[[*loop.outputs]].tolist(), Cost.total(costs))
+    known, outputs = (slots[list(cells)].tolist() for cells in (loop.known, loop.outputs))
+    return Call(name, known, outputs, Cost.total(costs), arrays=(0,))
 
 
-# ---- loops of solvers ------------------------------------------------------------------------------------------
-# A step is taken until every lane is done. It is a function that is written once for all loops over it. It reads the
-# state and the constants where they are, in the caller's frame, and writes the next state where it belongs. States
-# alternate between two buffers, and nothing is copied while all lanes run. Where some are done, the next state is
-# assembled in the other buffer, from what the step found and the state before. It never shares a buffer with one of
-# them: LLVM would write a masked store, which takes processors without AVX-512 about twenty cycles.
+# ---- loops of solvers, and functions that several formulas call --------------------------------------------------
 
 
-_ALIGNMENT_BYTES = 64  # bytes
-
-
-class FormulaPorts(NamedTuple):
-    """Pointers of a function that several others call: what it takes, in the order of its inputs, and what it gives."""
-
-    takes: Sequence[str]
-    gives: str
-
-
-_STEP_PORTS = FormulaPorts(("state", "constants"), "next")
-
-
-def write_loop(
-    module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula, result: Port | None = None
-) -> InnerCall:
-    """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
-    state, constants = part.step.signature.input_sizes
-    lengths = {"start": state, "given": constants, "where": 1, "result": state}
-    own = take_ports(frame, lengths)
-    operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
-    together = frame.blocks > 1 and part.multi_block
-    function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
-    way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
-    call = InnerCall(function, operands, results, cost.times(part.count), way, (own["start"].slot,))
-    return called_behind(module, name, frame, size, call)
-
-
-def called_behind(module: Module, name: str, frame: Frame, size: int, call: InnerCall) -> InnerCall:
-    """The call of a function on a frame of so many bytes behind the caller's, with the addresses of the call's arrays;
-    by `void name(ptr frame)` where the caller takes one block of states."""
-    if frame.blocks > 1:
-        frame.call(size)
-        return call
-
-    def write(behind: Behind) -> None:
-        b = module.builder()
-        pointers = behind(b), *(b.slot("%frame", slot) for slot in call.arrays)
-        b.line(f"call void @{call.name}({listed(pointers)})")
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-
-    frame.call(size, write)
-    return InnerCall(module.expect(name), call.operands, call.results, call.cost)
-
-
-def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, write: WriteFormula) -> tuple[Cost, int]:
-    """The cost of a function `void name(ptr frame, ptr ..., ptr ...)` that several others call, on a frame of its own,
-    and the bytes of that; written at first use. What it takes and gives lies at the other pointers, named here in the
-    order of the formula's inputs."""
+def _shared(module: Module, formula: Traced, *pointers: str) -> tuple[str, Cost, int]:
+    """The name of a function that several others call, on a frame of its own; its cost, and the bytes of the frame. It
+    is written at first use. What it takes, in the order of its inputs, and what it gives lies at these pointers."""
+    name, signature = f"function_{formula.identity()[:16]}", formula.signature
     if name not in module.shared:
-        frame, signature = Frame(module.blocks if formula.multi_block else 1), formula.signature
-        sizes = dict(zip(signature.inputs, signature.input_sizes, strict=True))
-        inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, ports.takes, strict=True)}
-        (output,), (length,) = signature.outputs, signature.output_sizes
-        more = [f"%{own}" for own in (*ports.takes, ports.gives)]
-        cost = write(formula, module, name, frame, inputs, {output: Port(0, length, more[-1])}, more)
-        module.shared[name] = cost, frame.finish(module.lanes)
-    known: tuple[Cost, int] = module.shared[name]
+        frame = Frame(module)
+        ports = zip(pointers, [*signature.input_sizes, *signature.output_sizes], strict=True)
+        *takes, gives = (Port(0, length, pointer) for pointer, length in ports)
+        inputs, (output,) = dict(zip(signature.inputs, takes, strict=True)), signature.outputs
+        cost = write_formula(formula, module, name, frame, inputs, {output: gives}, pointers)
+        module.shared[name] = name, cost, frame.finish()
+    known: tuple[str, Cost, int] = module.shared[name]
     return known
 
 
-def _compact_loop_of(
-    module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
-) -> tuple[str, Cost, int]:
-    """A loop over several blocks, whose arrays lie one after the other; the step's cost, and the bytes of its frame."""
-    step = f"step_{part.step.identity()[:16]}"
-    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
-    name = f"loop_{part.identity()[:16]}"
-
-    def write() -> None:
-        numbers = lengths["start"], lengths["given"]
-        b = compact_loop(module, step, part.step.multi_block, numbers, part.count)
-        module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
-
-    return module.once(name, write), cost, compaction_bytes(module.lanes, lengths["start"], size)
+def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, result: Port | None) -> Call:
+    """A call, with slots of its own, of the function that is written at first use."""
+    gives, takes = call.ends
+    function, cost, size = _shared(module, call.formula, "%given", "%result")
+    own = take_ports(frame, {"given": takes, "result": gives})
+    frame.call(size)
+    arrays = own["given"].slot, own["result"].slot
+    return Call(function, slots_of([own["given"]]), slots_of([own["result"]]), cost, CallForm.BEHIND, arrays)
 
 
-def _loop_of(
-    module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
-) -> tuple[str, Cost, int]:
-    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the cost of its step;
-    and the bytes of its frame. That is the frame of the step, and the arrays of two states behind it (of one, if there
-    is one step)."""
-    step = f"step_{part.step.identity()[:16]}"
-    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
-    name = f"loop_{part.identity()[:16]}"
-    own, state_bytes = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
-    first = _ALIGNMENT_BYTES * -(-size // _ALIGNMENT_BYTES)
+def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, result: Port | None) -> Call:
+    """A loop on slots of its own, as a call of the one that is written once for all that do the same."""
+    state, constants = loop.step.signature.input_sizes
+    own = take_ports(frame, {"start": state, "given": constants, "where": 1, "result": state})
+    step, cost, size = _shared(module, loop.step, "%state", "%constants", "%next")
+    function, several = f"loop_{loop.identity()[:16]}", module.blocks > 1
 
     def write() -> None:
         b = module.builder()
-        at = _At(*(b.slot("%own", own[key].slot) for key in lengths))
-        loop, found = _Loop(b, part, step, at, lengths["start"]), b.offset("%frame", first)
-        if part.count == 1:
-            loop.once(found)
+        if several:
+            numbers = f"ptr @{step}, i64 {state}, i64 {constants}, i64 {loop.count}"
+            b.line(f"call void @{compact_loop(module)}(ptr %frame, i64 %count, ptr %own, i64 %own_stride, {numbers})")
         else:
-            loop.again(found, b.offset("%frame", first + state_bytes))
+            _block_loop(b, step, loop)
         b.line("ret void")
-        module.define(name, "void", "ptr %frame, ptr %own", b)
+        parameters = "ptr %frame, i64 %count, ptr %own, i64 %own_stride" if several else "ptr %frame, ptr %own"
+        module.define(function, "void", parameters, b)
 
-    return module.once(name, write), cost, first + min(part.count, 2) * state_bytes
-
-
-class _At(NamedTuple):
-    """Where a loop finds its start and its constants, which lanes run, and where its result goes."""
-
-    start: str
-    given: str
-    running: str
-    result: str
+    frame.call(loop_bytes(module.lanes, state, size) if several else size + 8 * module.lanes * state)
+    operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
+    arrays = (own["start"].slot,)
+    return Call(module.once(function, write), operands, results, cost.times(loop.count), CallForm.BEHIND, arrays)
 
 
-@frozen
-class _Loop:
-    """A loop that is being written: the name of the step, where its arrays are, and of how many numbers a state is."""
+def _block_loop(b: Builder, step: str, loop: WhileLoop) -> None:
+    """The loop over one block of states, whose arrays lie at %own one after the other: start, constants, where, result.
+    A step is taken until every lane is done.
 
-    b: Builder
-    part: WhileLoop
-    step: str
-    at: _At
-    length: int
+    States alternate between the result and where the start was, which no later code reads. The step finds the next
+    state in a buffer of its own, at the frame, from where lanes that run take it. A lane that does not keeps the state
+    before. It shares a buffer with neither: LLVM would write a masked store, which takes processors without AVX-512
+    about twenty cycles.
+    """
+    state, constants = loop.step.signature.input_sizes
+    at = itertools.accumulate([0, state, constants, 1])
+    start, given, running, result = (b.slot("%own", slot) for slot in at)
+    port, chosen = Port(0, state), list[str]()
 
-    def once(self, found: str) -> None:
-        """One step, if a lane takes it; found: the address of its result."""
-        b, at = self.b, self.at
-        some, none, done = (b.label(stem) for stem in ("some", "none", "done"))
-        b.fork(b.any(self._on()), some, none)
-        b.begin(some)
-        self._taken(at.start, at.result, found)
-        b.jump(done)
-        b.begin(none)
-        self._copied(at.start, at.result)
-        b.jump(done)
-        b.begin(done)
+    def on() -> str:
+        return b.truth(b.load(running))
 
-    def again(self, found: str, other: str) -> None:
-        """Steps as long as a lane takes them, alternating between the result's buffer and the other."""
-        b, at = self.b, self.at
-        addresses: dict[str, str] = {}
+    def go(turn: str) -> str:
+        odd = b.let(f"icmp ne i64 {b.let(f'and i64 {turn}, 1')}, 0")
+        chosen.extend(b.let(f"select i1 {odd}, ptr {x}, ptr {y}") for x, y in ((result, start), (start, result)))
+        return b.let(f"and i1 {b.let(f'icmp slt i64 {turn}, {loop.count}')}, {b.any(on())}")
 
-        def go(turn: str) -> str:
-            odd = b.let(f"icmp ne i64 {b.let(f'and i64 {turn}, 1')}, 0")
-            here = b.let(f"select i1 {odd}, ptr {at.result}, ptr {other}")
-            first = b.let(f"icmp eq i64 {turn}, 0")
-            addresses["here"] = b.let(f"select i1 {first}, ptr {at.start}, ptr {here}")
-            addresses["there"] = b.let(f"select i1 {odd}, ptr {other}, ptr {at.result}")
-            more = b.let(f"icmp slt i64 {turn}, {self.part.count}")
-            return b.let(f"and i1 {more}, {b.any(self._on())}")
-
-        with b.going(go):
-            self._taken(addresses["here"], addresses["there"], found)
-            goes = b.truth(b.load(b.slot(addresses["there"], self.length - 1)))
-            b.store(b.number(b.logic("and", self._on(), goes)), at.running)
-        away, done = b.label("away"), b.label("done")
-        b.fork(b.let(f"icmp eq ptr {addresses['here']}, {at.result}"), done, away)
-        b.begin(away)
-        self._copied(addresses["here"], at.result)
-        b.jump(done)
-        b.begin(done)
-
-    def _on(self) -> str:
-        """Which lanes run."""
-        return self.b.truth(self.b.load(self.at.running))
-
-    def _taken(self, here: str, there: str, found: str) -> None:
-        """The step from the state here to the one there, which stays the same in lanes that do not run."""
-        b = self.b
-        if b.lanes == 1:
-            b.line(self._call(here, there))
-            return
-        whole, partly, taken = (b.label(stem) for stem in ("whole", "partly", "taken"))
-        b.fork(b.all(self._on()), whole, partly)
-        b.begin(whole)
-        b.line(self._call(here, there))
-        b.jump(taken)
-        b.begin(partly)
-        b.line(self._call(here, found))
-        self._put_together(here, there, found)
-        b.jump(taken)
-        b.begin(taken)
-
-    def _call(self, here: str, there: str) -> str:
-        return f"call void @{self.step}(ptr %frame, ptr {here}, ptr {self.at.given}, ptr {there})"
-
-    def _put_together(self, here: str, there: str, found: str) -> None:
-        b, on = self.b, self._on()
-        for at in slots.turns(b, self.length):
-            new, old = (b.load(at(Port(0, self.length), base)) for base in (found, here))
-            b.store(b.select(on, new, old), at(Port(0, self.length), there))
-
-    def _copied(self, source: str, target: str) -> None:
-        slots.copy_port(self.b, Port(0, self.length), Port(0, self.length), (source, target))
+    with b.going(go):
+        here, there = chosen
+        taken, found = on(), there if b.lanes == 1 else "%frame"  # one lane runs whenever any does
+        b.line(f"call void @{step}(ptr {b.slot('%frame', state)}, ptr {here}, ptr {given}, ptr {found})")
+        for turn in slots.turns(b, state) if b.lanes > 1 else ():
+            b.store(b.select(taken, b.load(turn(port)), b.load(turn(port, here))), turn(port, there))
+        b.store(b.number(b.logic("and", taken, b.truth(b.load(b.slot(there, state - 1))))), running)
+    with b.when(b.let(f"icmp ne ptr {chosen[0]}, {result}")):
+        slots.copy_port(b, port, port, (chosen[0], result))
 
 
 # ---- the table ---------------------------------------------------------------------------------------------
 
 
 class Emitter(NamedTuple):
-    """How a type of construct is written: write(module, name, frame, construct, write_formula, result) -> InnerCall.
+    """How a type of construct is written: write(module, name, frame, construct, result) -> Call.
 
     result          where its result is wanted; None for slots of its own
     calls_function  whether it calls a function on a frame of its own. The arrays of such a call are filled just before
@@ -323,37 +297,17 @@ class Emitter(NamedTuple):
     arrays_suffice  whether one needs no slots of the frame but those that it reads and writes
     """
 
-    write: Callable[[Module, str, Frame, Any, WriteFormula, Port | None], InnerCall]
+    write: Callable[[Module, str, Frame, Any, Port | None], Call]
     calls_function: bool = False
     arrays_suffice: Callable[[Any], bool] = lambda construct: True
 
 
-def emitter_of(construct: Construct) -> Emitter:
-    """How a construct is written."""
-    return _EMITTERS[type(construct)]
-
-
-def _write_call(
-    module: Module, name: str, frame: Frame, call: OutOfLineCall, write: WriteFormula, result: Port | None
-) -> InnerCall:
-    """Define a call, with slots of its own, of the function that is written at first use."""
-    formula = call.formula
-    sizes = {"given": formula.signature.input_sizes[0], "result": formula.signature.output_sizes[0]}
-    function = f"function_{formula.identity()[:16]}"
-    cost, size = shared(module, function, formula, FormulaPorts(("given",), "result"), write)
-    own = take_ports(frame, sizes)
-    way = CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND
-    arrays = own["given"].slot, own["result"].slot
-    operands, results = slots_of([own["given"]]), slots_of([own["result"]])
-    return called_behind(module, name, frame, size, InnerCall(function, operands, results, cost, way, arrays))
-
-
 _EMITTERS: dict[type, Emitter] = {
     OutOfLineCall: Emitter(_write_call, calls_function=True),
-    Lookup: Emitter(write_search),
-    WhileLoop: Emitter(write_loop, calls_function=True),
+    Lookup: Emitter(_write_lookup),
+    WhileLoop: Emitter(_write_loop, calls_function=True),
     TableLoop: Emitter(
-        write_table_loop,
+        _write_table_loop,
         arrays_suffice=lambda loop: loop.cells == sum(loop.ends) and not any(map(is_long, loop.types)),
     ),
 }

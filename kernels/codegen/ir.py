@@ -252,6 +252,16 @@ class Builder:
         """End the block: go to `yes` or `no`; the condition is one i1."""
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
 
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """Code that runs where a condition, one i1, holds."""
+        inside, after = self.label("when"), self.label("after")
+        self.fork(condition, inside, after)
+        self.begin(inside)
+        yield
+        self.jump(after)
+        self.begin(after)
+
     # ---- float lanes ----------------------------------------------------------------------------------------
 
     def split(self, never_negative: str) -> None:
@@ -436,12 +446,6 @@ class Builder:
         mask = self.let(f"bitcast {self.B} {truth} to i{self.lanes}")
         return self.let(f"icmp ne i{self.lanes} {mask}, 0")
 
-    def all(self, truth: str) -> str:
-        """One i1: true if it is true in every lane."""
-        if self.lanes == 1:
-            return truth
-        return self.let(f"xor i1 {self.any(self.negate(truth))}, true")
-
     # ---- lanes and memory -----------------------------------------------------------------------------------
 
     def splat(self, scalar: str, llvm_type: str = "double") -> str:
@@ -517,12 +521,3 @@ class Builder:
         self.lines.insert(at, f"{counter} = phi i64 [0, %{before}], [{successor}, %{self.block}]")
         self.jump(head)
         self.begin(end)
-
-    def summed(self, last: int | str, step: int, term: Callable[[str], str]) -> str:
-        """The sum of term(counter) over a loop from 0."""
-        before, at, total = self.block, len(self.lines) + 2, f"%{self.label('sum')}"
-        with self.loop(0, last, step) as counter:
-            new = self.add(total, term(counter))
-            after = self.block
-        self.lines.insert(at, f"{total} = phi {self.T} [{self.constant(0.0)}, %{before}], [{new}, %{after}]")
-        return total

@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.core import frozen
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, listed, pointers_of, price
+from myoquat.kernels.codegen.parts import Call, Cost, listed, price, write_calls
 from myoquat.kernels.codegen.slots import Frame, Place, Schedule, at_once
 from myoquat.kernels.control_flow.table_loop import TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS
@@ -195,13 +195,13 @@ def emit_straight(
     calls: Sequence[Call],
     schedule: Schedule,
     parameters: Sequence[str],
-    multi_block: bool,
+    several: bool,
 ) -> None:
-    """Define `void name(ptr frame, ...)` with these further `parameters`.
+    """Define a function with these `parameters`, its frame first, as `parts.write_calls`.
 
     `ends`: slots of inputs, the i-th for flat input i, and slots of outputs, the j-th for flat output j. Slots of
     inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a split function
-    get slots of `frame`. multi_block: it takes several blocks of states (`MultiBlock`).
+    get slots of `frame`. several: it takes several blocks of states.
     """
     level_of = schedule.levels
     work: list[list[int]] = [[] for _ in range(len(calls) + 1)]
@@ -218,7 +218,7 @@ def emit_straight(
     starts = [0, *(number for number, call in enumerate(before) if call)]
     stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
     spills = _spill_slots(tape, parts, stored, frame)
-    _Split(module, tape, ends[0], parameters, stored, frame, multi_block, spills).define(name, parts, before)
+    _Split(module, tape, ends[0], parameters, stored, frame, several, spills).define(name, parts, before)
 
 
 @frozen
@@ -278,32 +278,24 @@ class _Split:
     parameters: Sequence[str]
     stored: _Stored
     frame: Frame
-    multi_block: bool
+    several: bool
     spills: dict[int, int]
     last: dict[str, int] = field(default_factory=dict)
 
     def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
         passed = self.stored.passed
-        if len(parts) == 1 and not self.multi_block:
+        if len(parts) == 1 and not self.several:
             parameters, code, facts = self._part(name, parts[0], passed[0])
             self.module.define(name, "void", parameters, code, facts=facts)
             return
-        steps: list[Call] = []
+        steps, quick = list[Call](), self.several and any(before)
         for number, part in enumerate(parts):
             call, own = before[number], f"{name}_{number}"
             steps += [] if call is None else [call]
-            own = self.module.define_unless_known(own, *self._part(own, part, passed[number]), quick=self.multi_block)
-            steps.append(Call(own, way=CallForm.PART))
-        if self.multi_block:
-            MultiBlock(self.module, name, self.frame, self.parameters).write(steps)
-            return
-        whole, link = self.module.builder(), self.frame.link
-        behind = "" if link is None else whole.load(whole.slot("%frame", link), "ptr")
-        for step in steps:
-            whole.line(f"call void @{step.name}({listed(pointers_of(whole, step, self.parameters, behind))})")
-        whole.line("ret void")
-        self.module.define(name, "void", listed(self.parameters), whole)
+            own = self.module.define_unless_known(own, *self._part(own, part, passed[number]), quick=quick)
+            steps.append(Call(own))
+        write_calls(self.module, name, self.frame, self.parameters, steps, self.several)
 
     def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> tuple[str, Builder, str]:
         """Parameters, code and facts of one part's function; `passed`: what it passes on, to which slots.
@@ -409,7 +401,7 @@ def write_rows(
     neighbouring rows lie side by side, and none takes what another one gives. The last iteration repeats some rows
     where their number is no multiple of that.
     """
-    tape, count = rewritten(rows.tape, fused=True), len(rows.numbers)
+    tape, count = rewritten(rows.tape), len(rows.numbers)
     takes, gives = (
         [_Laid.of(block.cells if slots is None else slots[block.cells]) for block in blocks]
         for blocks in (rows.takes, rows.gives)
@@ -448,7 +440,7 @@ def write_rows(
             read_from += [Place(at + k) for k in range(numbers.shape[1])]
             ends = read_from, [Place(target.slot, names[target.pointer]) for target in targets]
             emit_straight(
-                module, f"{name}_row", tape, frame, ends, (), at_once(tape, ()), [*names.values()], multi_block=False
+                module, f"{name}_row", tape, frame, ends, (), at_once(tape, ()), [*names.values()], several=False
             )
             b.line(f"call void @{name}_row({listed(list(names))})")
         else:

@@ -9,7 +9,7 @@ from myoquat.core import frozen
 from myoquat.kernels.codegen.compaction import block_count, handed
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.elementary import ARITY
-from myoquat.kernels.codegen.ir import Builder, Module
+from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.slots import Frame, Place
 from myoquat.kernels.tracing.tape import Signature, Tape, Traced
 
@@ -19,103 +19,18 @@ __all__ = [
     "Call",
     "CallForm",
     "Cost",
-    "InnerCall",
-    "MultiBlock",
     "Ports",
     "Size",
     "WrittenBody",
     "listed",
-    "pointers_of",
     "price",
     "slots_in",
     "slots_of",
     "slots_of_ports",
     "take_ports",
     "take_results",
+    "write_calls",
 ]
-
-
-class CallForm(Enum):
-    """How a function is called in the middle of another one: for a block of states after the other, or for all."""
-
-    BLOCK = auto()  # `void name(ptr frame)` for a block, on the caller's frame
-    PART = auto()  # the same, with all pointers of its caller
-    BEHIND = auto()  # `void name(ptr frame, ptr array, ...)` for a block, on a frame behind those of its caller
-    TOGETHER = auto()  # `void name(ptr frame, i64 count)` for all blocks, on the frames of its caller
-    TOGETHER_BEHIND = auto()  # `void name(ptr frame, i64 count, ptr array, i64 stride, ...)`, on frames behind these
-
-
-class Call(NamedTuple):
-    """A call inside a tape. It consumes the last `takes` outputs and produces the last `gives` inputs; several calls
-    share these in their order. `arrays`: the first slot, in the caller's frame, of each array that is passed to it."""
-
-    name: str
-    gives: int = 0
-    takes: int = 0
-    way: CallForm = CallForm.BLOCK
-    arrays: tuple[int, ...] = ()
-
-
-@frozen
-class MultiBlock:
-    """A function `void name(ptr frame, i64 count, ptr array, i64 stride, ...)` over several blocks; pointers: its frame
-    and its arrays."""
-
-    module: Module
-    name: str
-    frame: Frame
-    pointers: Sequence[str] = ("%frame",)
-
-    def write(self, calls: Sequence[Call]) -> None:
-        """Define it, as soon as the size of its frame is known."""
-        arrays = (f", ptr {pointer}, i64 {pointer}_stride" for pointer in self.pointers[1:])
-        parameters = "ptr %frame, i64 %count" + "".join(arrays)
-        self.module.expect(self.name, parameters)
-        self.frame.later(lambda size: self._write(calls, parameters, size))
-
-    def _write(self, calls: Sequence[Call], parameters: str, size: int) -> None:
-        b = self.module.builder()
-        blocks = block_count(b, "%count")
-        behind = b.offset("%frame", b.let(f"mul i64 {blocks}, {size}"))
-        with b.loop(0, blocks) as block:
-            own = b.offset("%frame", b.let(f"mul i64 {block}, {size}"))
-            b.store(behind, b.slot(own, self.frame.link or 0), "ptr")
-        for in_turn, run in itertools.groupby(
-            calls, lambda call: call.way in (CallForm.BLOCK, CallForm.PART, CallForm.BEHIND)
-        ):
-            if in_turn:
-                self._in_turn(b, [*run], (blocks, size), behind)
-                continue
-            for call in run:
-                frame = "%frame" if call.way == CallForm.TOGETHER else behind
-                arrays = handed([(b.slot("%frame", slot), size) for slot in call.arrays])
-                b.line(f"call void @{call.name}(ptr {frame}, i64 %count{arrays})")
-        b.line("ret void")
-        self.module.define(self.name, "void", parameters, b)
-
-    def _in_turn(self, b: Builder, calls: Sequence[Call], frames: tuple[str, int], behind: str) -> None:
-        """Calls for one block after the other, of so many with frames of so many bytes."""
-        blocks, size = frames
-        with b.loop(0, blocks) as block:
-            strides = [size, *(f"{pointer}_stride" for pointer in self.pointers[1:])]
-            own = [
-                b.offset(pointer, b.let(f"mul i64 {block}, {stride}"))
-                for pointer, stride in zip(self.pointers, strides, strict=True)
-            ]
-            for call in calls:
-                b.line(f"call void @{call.name}({listed(pointers_of(b, call, own, behind))})")
-
-
-def pointers_of(b: Builder, call: Call, own: Sequence[str], behind: str) -> list[str]:
-    """What a call for one block is handed, of the pointers of its caller and what is behind all frames."""
-    if call.way == CallForm.BEHIND:
-        return [behind, *(b.slot(own[0], slot) for slot in call.arrays)]
-    return [*own] if call.way == CallForm.PART else [own[0]]
-
-
-def listed(pointers: Sequence[str]) -> str:
-    """Pointers as they are named and handed on."""
-    return ", ".join(f"ptr {pointer}" for pointer in pointers)
 
 
 # ---- arrays and costs --------------------------------------------------------------------------------------
@@ -141,8 +56,8 @@ class Size:
 class Cost(NamedTuple):
     """Operations per state and a rough price in nanoseconds, with the maximum number of iterations of every loop."""
 
-    operations: int
-    price: float
+    operations: int = 0
+    price: float = 0.0
 
     def times(self, count: int) -> "Cost":
         """Of so many iterations."""
@@ -151,7 +66,7 @@ class Cost(NamedTuple):
     @staticmethod
     def total(costs: "Iterable[Cost]") -> "Cost":
         """Of all together."""
-        return Cost(*(sum(column) for column in zip((0, 0.0), *costs, strict=True)))
+        return Cost(*(sum(column) for column in zip(Cost(), *costs, strict=True)))
 
 
 class WrittenBody(Protocol):
@@ -161,39 +76,17 @@ class WrittenBody(Protocol):
     def signature(self) -> Signature: ...
 
     @property
-    def multi_block(self) -> bool:
-        """Whether a kernel takes several blocks of states together for it (`compaction`)."""
+    def has_solver(self) -> bool:
+        """Whether a kernel takes several blocks of states together for a solver inside (`compaction`)."""
 
     def identity(self) -> str:
         """Text that two bodies share only if they write the same code."""
 
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        """Define `void name(ptr frame)`, which reads the inputs' ports and writes the outputs'; of one over several
-        blocks, on a frame that is, `void name(ptr frame, i64 count)`."""
+        """Define a function on the frame, as `write_calls`, which reads the inputs' ports and writes the outputs'."""
 
 
 Body = Traced | WrittenBody  # of a kernel: a traced formula, or what writes itself
-
-
-class WriteFormula(Protocol):
-    """Defines a traced formula as `void name(ptr frame, more...)`, which reads and writes ports."""
-
-    def __call__(
-        self, traced: Traced, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports,
-        more: Sequence[str] = ()
-    ) -> Cost: ...  # fmt: skip
-
-
-class InnerCall(NamedTuple):
-    """A construct of control flow in machine code: a function, the slots that it reads and writes, its cost, and the
-    form of its call. See `Call`."""
-
-    name: str
-    operands: list[int]
-    results: list[int]
-    cost: Cost
-    way: CallForm = CallForm.BLOCK
-    arrays: tuple[int, ...] = ()
 
 
 def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
@@ -238,3 +131,78 @@ def price(tape: Tape) -> Cost:
         tape.operations,
         NANOSECONDS_PER_OPERATION * (tape.operations - elementary) + _NANOSECONDS_PER_ELEMENTARY_FUNCTION * elementary,
     )
+
+
+# ---- calls -------------------------------------------------------------------------------------------------
+# A kernel takes one block of states or several together. With several, a function over them has the form
+# `void name(ptr frame, i64 count, ptr array, i64 stride, ...)` (see `compaction`), with one `void name(ptr frame,
+# ptr array, ...)`.
+
+
+class CallForm(Enum):
+    """How a function is called in the middle of another one."""
+
+    IN_TURN = auto()  # for one block of states after the other: `void name(ptr array, ...)`
+    TOGETHER = auto()  # for all blocks, on the frames of its caller
+    BEHIND = auto()  # for all blocks, on frames behind those of its caller
+
+
+class Call(NamedTuple):
+    """A call of a function.
+
+    operands, results  slots that it reads and writes, where a tape goes on with its results
+    arrays             the first slot, in the caller's frame, of each array that is passed; None: all of its caller
+    """
+
+    name: str
+    operands: Sequence[int] = ()
+    results: Sequence[int] = ()
+    cost: Cost = Cost()
+    form: CallForm = CallForm.IN_TURN
+    arrays: tuple[int, ...] | None = None
+
+
+def write_calls(
+    module: Module, name: str, frame: Frame, pointers: Sequence[str], calls: Sequence[Call], several: bool
+) -> None:
+    """Define a function of these calls as soon as the size of its frame is known. pointers: its frame and its arrays;
+    several: whether it takes several blocks of states."""
+    parameters = listed(pointers)
+    if several:
+        parameters = "ptr %frame, i64 %count" + handed([(pointer, f"{pointer}_stride") for pointer in pointers[1:]])
+        frame.apart |= any(call.form is not CallForm.IN_TURN for call in calls)
+    module.expect(name, parameters)
+
+    def write(size: int) -> None:
+        b = module.builder()
+        blocks = block_count(b, "%count") if several else "1"
+        behind = b.offset("%frame", b.let(f"mul i64 {blocks}, {size}") if several else size)
+
+        def in_turn(own: Sequence[str], calls: Iterable[Call]) -> None:
+            for call in calls:
+                passed = own if call.arrays is None else [b.slot(own[0], slot) for slot in call.arrays]
+                b.line(f"call void @{call.name}({listed(passed)})")
+
+        for form, run in itertools.groupby(calls, lambda call: call.form):
+            if form is not CallForm.IN_TURN:
+                for call in run:
+                    first = behind if form is CallForm.BEHIND else "%frame"
+                    arrays = [b.slot("%frame", slot) for slot in call.arrays or ()]
+                    strided = f"ptr {first}, i64 %count{handed([(array, size) for array in arrays])}"
+                    b.line(f"call void @{call.name}({strided if several else listed([first, *arrays])})")
+            elif several:
+                with b.loop(0, blocks) as block:
+                    strides = [size, *(f"{pointer}_stride" for pointer in pointers[1:])]
+                    steps = (b.let(f"mul i64 {block}, {stride}") for stride in strides)
+                    in_turn([*map(b.offset, pointers, steps)], run)
+            else:
+                in_turn(pointers, run)
+        b.line("ret void")
+        module.define(name, "void", parameters, b)
+
+    frame.later(write)
+
+
+def listed(pointers: Sequence[str]) -> str:
+    """Pointers as they are named and handed on."""
+    return ", ".join(f"ptr {pointer}" for pointer in pointers)

@@ -4,21 +4,18 @@ Few numbers are moved one by one, many in a loop, so that the code does not grow
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from myoquat.core import frozen
 from myoquat.kernels.codegen.driver import Port
-from myoquat.kernels.codegen.ir import Builder
+from myoquat.kernels.codegen.ir import Builder, Module, double
 from myoquat.kernels.tracing.tape import Ends, Tape, levels
 
 __all__ = [
     "At",
-    "Behind",
     "Frame",
     "Place",
     "Planned",
@@ -30,7 +27,6 @@ __all__ = [
     "fill",
     "in_time",
     "turns",
-    "while_any",
 ]
 
 
@@ -91,24 +87,15 @@ def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tu
 
 
 def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
-    """Constants into slots (number, slot), by tables of that name if they are many."""
-    zeros: dict[str, list[int]] = {}
-    for number, place in values:
-        if _is_positive_zero(number):
-            zeros.setdefault(place.base, []).append(place.slot)
-    zeros = {base: slots for base, slots in zeros.items() if len(slots) > _MAX_UNROLLED_MOVES}
-    for number, place in values:
-        if place.base not in zeros or not _is_positive_zero(number):
+    """Constants into slots (number, slot); many are copied from a table of that name."""
+    if len(values) <= _MAX_UNROLLED_MOVES:
+        for number, place in values:
             b.store(number, place.of(b))
-    for turn, (base, slots) in enumerate(zeros.items()):
-        table, count = _offsets(b, f"{name}_{turn}", np.array(slots)[:, None])
-        with b.loop(0, count, _MOVES_PER_ITERATION) as counter:
-            for k in range(_MOVES_PER_ITERATION):
-                b.store(0.0, b.offset(base, b.load(_row(b, table, counter, 8, k), "i64")))
-
-
-def _is_positive_zero(number: float) -> bool:
-    return number == 0.0 and math.copysign(1.0, number) > 0.0
+        return
+    distinct = {double(number): number for number, _ in values}
+    slot_of = {bits: k for k, bits in enumerate(distinct)}
+    table = f"@{b.module.constants_unless_known(name, np.repeat([*distinct.values()], b.lanes))}"
+    copy(b, f"{name}_places", [(Place(slot_of[double(number)], table), place) for number, place in values])
 
 
 def _offsets(b: Builder, name: str, slots: np.ndarray) -> tuple[str, int]:
@@ -142,19 +129,6 @@ def _at(b: Builder, component: int | str) -> At:
     return lambda port, base="%frame": b.offset(b.offset(base, own), size * port.slot)
 
 
-@contextmanager
-def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
-    """A loop of at most so many iterations, which ends as soon as the numbers at the address `running` are zero in all
-    lanes."""
-    go, done = b.label("go"), b.label("done")
-    with b.loop(0, most):
-        b.fork(b.any(b.truth(b.load(running))), go, done)
-        b.begin(go)
-        yield
-    b.jump(done)
-    b.begin(done)
-
-
 def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = ("%frame", "%frame")) -> None:
     """Copy an array, each counted from its own base; nothing for an array onto itself."""
     if source.slot != target.slot or bases[0] != bases[1]:
@@ -167,8 +141,6 @@ def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = (
 
 _ALIGNMENT_BYTES = 64  # bytes
 
-Behind: TypeAlias = Callable[[Builder], str]  # in a function on a frame: where the frames of those that it calls begin
-
 
 class Frame:
     """Hands out slots of a frame; `slots` is its size so far.
@@ -176,17 +148,19 @@ class Frame:
     Functions that are written once and called several times have frames of their own, as on a stack. They lie in the
     memory behind the caller's frame, whose size is known when all its slots are handed out (`finish`).
 
-    blocks: how many blocks of states a function takes together. It then has so many frames one after the other, and
-    each holds the address of the memory behind the last one.
+    apart: whether each of several blocks of states has a frame of its own, one after the other. Otherwise they have one
+    in turn.
     """
 
-    def __init__(self, blocks: int = 1) -> None:
-        self.slots = 0
-        self.blocks = blocks
-        self.link = self.take(1) if blocks > 1 else None  # the slot of the address of what is behind
-        self._calls: list[Callable[[Behind], None]] = []
-        self._whole: list[Callable[[int], None]] = []
+    def __init__(self, module: Module, apart: bool = False) -> None:
+        self.module, self.apart, self.slots = module, apart, 0
         self._beyond = 0
+        self._later: list[Callable[[int], None]] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes of a block's frame."""
+        return _ALIGNMENT_BYTES * -(-8 * self.module.lanes * self.slots // _ALIGNMENT_BYTES)
 
     def take(self, count: int) -> int:
         """First of `count` fresh slots in a row."""
@@ -194,46 +168,34 @@ class Frame:
         self.slots += count
         return first
 
-    def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
-        """A function is called that needs so many bytes; `write` writes the call."""
+    def call(self, size: int) -> None:
+        """A function is called that needs so many bytes."""
         self._beyond = max(self._beyond, size)
-        if write:
-            self._calls.append(write)
 
     def later(self, write: Callable[[int], None]) -> None:
-        """What needs to know the bytes of a block's frame is written when they are known."""
-        self._whole.append(write)
+        """What needs to know the bytes from frame to frame is written when they are known."""
+        self._later.append(write)
 
-    def block_size(self, lanes: int) -> int:
-        """Bytes of a block's frame, with so many lanes."""
-        return _ALIGNMENT_BYTES * -(-8 * lanes * self.slots // _ALIGNMENT_BYTES)
-
-    def finish(self, lanes: int) -> int:
-        """All slots, of so many lanes, are handed out: write what calls functions. Returns the bytes that the frame and
-        those of all functions take."""
-        end = self.block_size(lanes)
-
-        def behind(b: Builder) -> str:
-            return b.offset("%frame", end) if self.link is None else b.load(b.slot("%frame", self.link), "ptr")
-
-        for write in self._calls:
-            write(behind)
-        for whole in self._whole:
-            whole(end)
-        return end * self.blocks + self._beyond
+    def finish(self) -> int:
+        """All slots are handed out: write what waits for it. Returns the bytes that the frames and those of all
+        functions take."""
+        size, several = self.size, self.module.blocks > 1
+        step = size if self.apart or not several else 0
+        for write in self._later:
+            write(step)
+        return size + step * (self.module.blocks - 1) + self._beyond
 
 
 class Planned(Frame):
     """Slots of a frame from a place on that has been reserved for them."""
 
     def __init__(self, frame: Frame, first: int) -> None:
-        super().__init__()
-        self.frame = frame
-        self.slots, self.blocks = first, frame.blocks
+        super().__init__(frame.module)
+        self.frame, self.slots = frame, first
 
-    def call(self, size: int, write: Callable[[Behind], None] | None = None) -> None:
+    def call(self, size: int) -> None:
         """As from the frame."""
-        self.frame.call(size, write)
+        self.frame.call(size)
 
 
 # ---- When a formula with calls inside computes each node, and how long its arrays are needed -------------------

@@ -10,7 +10,7 @@ from typing import Any
 
 from myoquat.core import digest, frozen
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.body import write_formula
+from myoquat.kernels.codegen.constructs import write_formula
 from myoquat.kernels.codegen.driver import ENTRY, Port, read_rows, write_rows
 from myoquat.kernels.codegen.ir import Builder, Module, double
 from myoquat.kernels.codegen.parts import Size, slots_in, take_ports
@@ -143,7 +143,7 @@ class _Writer:
     """Writes the functions of a step loop, from the innermost out."""
 
     def __init__(self, plan: StepPlan, module: Module) -> None:
-        self.plan, self.module, self.frame = plan, module, Frame()
+        self.plan, self.module, self.frame = plan, module, Frame(module)
         signature = plan.step.signature
         self.at = take_ports(self.frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
         self.x, self.following = self.at["x"], Port(self.frame.take(plan.size + 3), plan.size + 3)
@@ -161,7 +161,7 @@ class _Writer:
         self._advance()
         self._entry()
         price = cost.price + _PRICE_COMPONENT * self.plan.size
-        return Size(slots_in(self.frame.finish(lanes), lanes), cost.operations, price)
+        return Size(slots_in(self.frame.finish(), lanes), cost.operations, price)
 
     def _advance(self) -> None:
         """advance(frame, table, s, first, last): one step, from s to s + 1, of the lanes that run."""

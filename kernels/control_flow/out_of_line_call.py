@@ -63,11 +63,6 @@ class OutOfLineCall:
         """Whether a step is repeated inside."""
         return self.formula.has_solver
 
-    @property
-    def multi_block(self) -> bool:
-        """Whether a kernel evaluates several blocks of states together for it."""
-        return self.formula.multi_block
-
     def identity(self) -> str:
         """Text that two calls share only if they are of the same formula."""
         return digest("called", self.formula.identity())

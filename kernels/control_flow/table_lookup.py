@@ -27,7 +27,6 @@ class Lookup:
     knots: tuple[float, ...]
     columns: tuple[tuple[float, ...], ...]
     has_solver: ClassVar[bool] = False
-    multi_block: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:

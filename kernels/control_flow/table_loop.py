@@ -391,7 +391,6 @@ class TableLoop:
     known: tuple[int, ...]
     outputs: tuple[int, ...]
     has_solver: ClassVar[bool] = False
-    multi_block: ClassVar[bool] = False
 
     @property
     def ends(self) -> Ends:

@@ -29,7 +29,6 @@ __all__ = ["PendingLoop", "WhileLoop", "call_where", "fixed_point", "while_loop"
 
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
-OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
 
 Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
@@ -134,12 +133,6 @@ class WhileLoop:
         """How many numbers it gives and takes."""
         state, constants = self.step.signature.input_sizes
         return Ends(state, state + constants + 1)
-
-    @property
-    def multi_block(self) -> bool:
-        """Whether active lanes move side by side (stream compaction), where a kernel takes several blocks of states."""
-        sizes = self.step.signature.input_sizes
-        return self.step.multi_block or self.step.operations >= OPERATIONS_PER_MOVED_NUMBER * sum(sizes)
 
     def identity(self) -> str:
         """Text that two loops share only if they write the same code."""

@@ -23,16 +23,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from myoquat.core import CALLABLE, Array, check_types, digest, frozen, real_array, uncollected, waiting
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.body import write_formula
+from myoquat.kernels.codegen.constructs import write_formula
 from myoquat.kernels.codegen.ir import Module
 from myoquat.kernels.codegen.lower import write_rows
-from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, take_ports
+from myoquat.kernels.codegen.parts import Call, CallForm, Cost, Ports, take_ports, write_calls
 from myoquat.kernels.codegen.slots import Frame
 from myoquat.kernels.control_flow.table_loop import Block, TracedRows
 from myoquat.kernels.runtime.build import Recipe
@@ -49,7 +49,7 @@ Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffe
 
 # ---- stages --------------------------------------------------------------------------------------------------
 # In Python a stage evaluates many states side by side, on buffers (states, *shape) of floats (`advance`). In machine
-# code it is a function `void name(ptr frame)` (`write`). Two share an `identity` only if they write the same code.
+# code it is a call of a function on the frame (`write`). Two share an `identity` only if they write the same code.
 
 
 @frozen
@@ -60,9 +60,9 @@ class FormulaStage:
     formula: Traced
 
     @property
-    def multi_block(self) -> bool:
-        """Whether it takes several blocks of states."""
-        return self.formula.multi_block
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside."""
+        return self.formula.has_solver
 
     def advance(self, buffers: Buffers) -> None:
         result = self.function(*(buffers[key] for key in self.formula.signature.inputs))
@@ -74,8 +74,9 @@ class FormulaStage:
     def identity(self) -> str:
         return self.formula.identity()
 
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Cost:
-        return write_formula(self.formula, module, name, frame, buffers, buffers)
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Call:
+        cost = write_formula(self.formula, module, name, frame, buffers, buffers)
+        return Call(name, cost=cost, form=CallForm.TOGETHER)
 
 
 class Link(NamedTuple):
@@ -132,7 +133,7 @@ class TableStage:
     shared: tuple[str, ...]
     written: Mapping[str, tuple[str, Link]]
     count: int
-    multi_block: bool = False
+    has_solver: ClassVar[bool] = False
 
     def advance(self, buffers: Buffers) -> None:
         inputs = {key: link.of(buffers)[:, link.rows] for key, link in self.gathered.items()}
@@ -151,7 +152,7 @@ class TableStage:
             parts += [str(values.shape), values.tobytes()]
         return digest(*parts)
 
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Cost:
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Call:
         takes = [block for link in self.gathered.values() for block in link.blocks(buffers)]
         for port in map(buffers.__getitem__, self.shared):
             takes.append(Block(np.full(self.count, port.slot), np.arange(port.length)))
@@ -166,7 +167,7 @@ class TableStage:
         b.line(f"call void @{name}_rows(ptr %frame, i64 0, i64 {self.count})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
-        return cost
+        return Call(name, cost=cost, arrays=(0,))
 
 
 @frozen
@@ -178,12 +179,11 @@ class RepeatStage:
     count: int
     running: str
     carry: Mapping[str, str]
-    multi_block: bool = False
 
     @property
-    def solves(self) -> bool:
-        """Whether a stage in it would take several blocks of states by itself."""
-        return any(stage.multi_block or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
+    def has_solver(self) -> bool:
+        """Whether a step is repeated in one of its stages."""
+        return any(stage.has_solver for stage in self.stages)
 
     def advance(self, buffers: Buffers) -> None:
         for _ in range(self.count):
@@ -198,17 +198,22 @@ class RepeatStage:
         parts = (str(self.count), self.running, str(dict(self.carry)))
         return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
 
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Cost:
-        calls, cost = _write_all(self.stages, module, name, frame, buffers)
-        b = module.builder()
-        with slots.while_any(b, self.count, b.slot("%frame", buffers[self.running].slot)):
-            for call, _ in calls:
-                b.line(f"call void @{call}(ptr %frame)")
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Call:
+        calls = _write_all(self.stages, module, name, frame, buffers)
+        b, running = module.builder(), buffers[self.running].slot
+
+        def go(turn: str) -> str:
+            runs = b.any(b.truth(b.load(b.slot("%frame", running))))
+            return b.let(f"and i1 {runs}, {b.let(f'icmp slt i64 {turn}, {self.count}')}")
+
+        with b.going(go):
+            for call in calls:
+                b.line(f"call void @{call.name}(ptr %frame)")
             for key, source in self.carry.items():
                 slots.copy_port(b, buffers[source], buffers[key])
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
-        return cost.times(self.count)
+        return Call(name, cost=Cost.total(call.cost for call in calls).times(self.count), arrays=(0,))
 
 
 Stage = FormulaStage | TableStage | RepeatStage
@@ -225,14 +230,9 @@ def _values(result: Any, names: list[str]) -> list[Any]:
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def _write_all(
-    stages: Sequence[Stage], module: Module, name: str, frame: Frame, buffers: Ports
-) -> tuple[list[tuple[str, bool]], Cost]:
-    """Write every stage as a function: the names in order, each with whether it takes several blocks, and what they
-    cost together."""
-    calls = [(f"{name}_stage{number}", stage.multi_block) for number, stage in enumerate(stages)]
-    costs = [stage.write(module, call, frame, buffers) for stage, (call, _) in zip(stages, calls, strict=True)]
-    return calls, Cost.total(costs)
+def _write_all(stages: Sequence[Stage], module: Module, name: str, frame: Frame, buffers: Ports) -> list[Call]:
+    """Write every stage as a function: their calls in order."""
+    return [stage.write(module, f"{name}_stage{k}", frame, buffers) for k, stage in enumerate(stages)]
 
 
 @frozen
@@ -250,27 +250,22 @@ class Staged:
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
         missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in {*inputs, *outputs}}
         buffers = {**take_ports(frame, missing), **outputs, **inputs}
-        calls, cost = _write_all(self.stages, module, name, frame, buffers)
+        calls = _write_all(self.stages, module, name, frame, buffers)
         b = module.builder()
-        if frame.blocks > 1 and self.multi_block:
-            steps = [Call(call, way=CallForm.TOGETHER if several else CallForm.BLOCK) for call, several in calls]
-            MultiBlock(module, name, frame).write([*steps, Call(f"{name}_copies")])
-            name = f"{name}_copies"
-        else:
-            for call, _ in calls:
-                b.line(f"call void @{call}(ptr %frame)")
         for key in self.signature.outputs:  # an input may be asked for as an output
             if key in inputs:
                 slots.copy_port(b, inputs[key], outputs[key])
         b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-        return cost
+        module.define(f"{name}_copies", "void", "ptr %frame", b)
+        calls.append(Call(f"{name}_copies", arrays=(0,)))
+        write_calls(module, name, frame, ("%frame",), calls, module.blocks > 1)
+        return Cost.total(call.cost for call in calls)
 
     @property
-    def multi_block(self) -> bool:
+    def has_solver(self) -> bool:
         """Whether a kernel takes several blocks of states together: for solvers that are in no repeated stage."""
-        repeated = any(isinstance(stage, RepeatStage) and stage.solves for stage in self.stages)
-        return not repeated and any(stage.multi_block for stage in self.stages)
+        repeated = any(isinstance(stage, RepeatStage) and stage.has_solver for stage in self.stages)
+        return not repeated and any(stage.has_solver for stage in self.stages)
 
 
 # ---- programs ----------------------------------------------------------------------------------------------

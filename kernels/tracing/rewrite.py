@@ -1,4 +1,4 @@
-"""Rewriting of tapes: shared reciprocals, selections and fused multiply-adds that CasADi does not express.
+"""Rewriting of tapes: shared reciprocals and fused multiply-adds.
 
 Every rule keeps a result within rounding of the original, and none changes which lanes are finite. A fused a b - c d of
 equal products keeps their rounding error instead of cancelling to zero. At x = y that would make sqrt(x x - y y) NaN.
@@ -6,143 +6,98 @@ So sums under a root, a logarithm, an inverse sine or cosine or a power are fuse
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
-from myoquat.kernels.tracing.tape import Node, Tape
+from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
 __all__ = ["rewritten"]
-
-
-def rewritten(tape: Tape, fused: bool) -> Tape:
-    """The tape as it should be compiled; `fused` says whether multiply-adds are joined."""
-    tape = _shared_reciprocals(_unmarked(tape))
-    tape = _selections(tape)
-    if fused:
-        tape = _fused(tape)
-    return _live(tape)
 
 
 _new = tuple.__new__  # a Node of five values that are there, in half the time
 
 
-class _Copy:
-    """A tape under construction, and the new index of every old node. The old nodes follow in their order. `keep_to`
-    takes the nodes before one over as they are; `put` gives the new index of the next one; `drop` leaves it out."""
-
-    def __init__(self, tape: Tape) -> None:
-        self.old = tape
-        self.nodes: list[Node] = []
-        self.moved = [-1] * (len(tape.nodes) + 1)
-        self._next = 0
-        self._moved_none = True
-
-    def append(self, node: Node) -> int:
-        self.nodes.append(node)
-        return len(self.nodes) - 1
-
-    def keep_to(self, stop: int) -> None:
-        """Take the next nodes over as they are, up to one."""
-        nodes, moved, old, first = self.nodes, self.moved, self.old.nodes, self._next
-        if self._moved_none:
-            nodes += old[first:stop]
-            moved[first:stop] = range(first, stop)
-        else:
-            for count, index in enumerate(range(first, stop), start=len(nodes)):
-                operation, a, b, c, number = old[index]
-                moved[index] = count
-                nodes.append(_new(Node, (operation, moved[a], moved[b], moved[c], number)))  # moved[-1] is -1
-        self._next = stop
-
-    def put(self, where: int) -> None:
-        """The next old node is the new one there."""
-        self._moved_none &= where == self._next
-        self.moved[self._next] = where
-        self._next += 1
-
-    def drop(self) -> None:
-        """Leave the next node out: no other takes it."""
-        self._moved_none = False
-        self._next += 1
-
-    def finish(self) -> Tape:
-        self.keep_to(len(self.old.nodes))
-        return Tape(self.nodes, [self.moved[i] for i in self.old.outputs], self.old.inputs)
-
-
-def _unmarked(tape: Tape) -> Tape:
-    """The tape without marks for derivatives: the first argument of each takes its place."""
-    if MARKS.isdisjoint(tape.counts):
-        return tape
-    copy = _Copy(tape)
-    for index, node in enumerate(tape.nodes):
-        if node.operation in MARKS:
-            copy.keep_to(index)
-            copy.put(copy.moved[node.a])
-    return _live(copy.finish())
-
-
-def _shared_reciprocals(tape: Tape) -> Tape:
-    """a/d, b/d, ... with one divisor become one 1/d and products: CasADi turns every x (1/d) into x/d."""
-    if tape.counts["div"] + tape.counts["inv"] < 2:
-        return tape
-    divisors: Counter[int] = Counter()
-    for operation, a, b, _, _ in tape.nodes:
-        if operation == "div":
-            divisors[b] += 1
-        elif operation == "inv":
-            divisors[a] += 1
-    if all(count == 1 for count in divisors.values()):
-        return tape
-    copy = _Copy(tape)
+def rewritten(tape: Tape) -> Tape:
+    """The tape as it should be compiled, without marks for derivatives."""
+    if not MARKS.isdisjoint(tape.counts):
+        tape = _unmarked(tape)
+    old, new = tape.nodes, list[Node]()
+    shared = _shared_divisors(tape)
+    joined = dict(_multiply_adds(tape, shared))
+    absorbed = {product for _, product, _ in joined.values()}
+    moved = [-1] * (len(old) + 1)  # of every node where it is in the new tape; the last is that of no node
     inverses: dict[int, int] = {}
+
+    def append(operation: str, *operands: int) -> int:
+        new.append(Node(operation, *operands))
+        return len(new) - 1
 
     def inverse(divisor: int) -> int:
         if divisor not in inverses:
-            inverses[divisor] = copy.append(Node("inv", copy.moved[divisor]))
+            inverses[divisor] = append("inv", moved[divisor])
         return inverses[divisor]
 
-    for index, (operation, a, b, _, _) in enumerate(tape.nodes):
-        if operation == "inv" and divisors[a] > 1:
-            copy.keep_to(index)
-            copy.put(inverse(a))
-        elif operation == "div" and divisors[b] > 1:
-            copy.keep_to(index)
-            factor = inverse(b)
-            numerator = tape.nodes[a]
-            one = numerator.operation == "const" and numerator.number == 1.0
-            copy.put(factor if one else copy.append(Node("mul", copy.moved[a], factor)))
-    return copy.finish()
+    def factors(product: int) -> tuple[int, int]:
+        operation, a, b, _, _ = old[product]
+        return moved[a], inverse(b) if operation == "div" else moved[a if operation == "sq" else b]
+
+    for index, (operation, a, b, c, number) in enumerate(old):
+        if index in absorbed:
+            continue
+        if index in joined:
+            operation, product, other = joined[index]
+            moved[index] = append(operation, *factors(product), moved[other])
+        elif a in shared and operation == "inv":
+            moved[index] = inverse(a)
+        elif b in shared and operation == "div":
+            moved[index] = inverse(b) if _is_one(old[a]) else append("mul", *factors(index))
+        else:
+            moved[index] = len(new)
+            new.append(_new(Node, (operation, moved[a], moved[b], moved[c], number)))
+    return Tape(new, [moved[i] for i in tape.outputs], tape.inputs)
 
 
-def _selections(tape: Tape) -> Tape:
-    """(c ? a : 0) + (not c ? b : 0) becomes c ? a : b."""
-    if tape.counts["if"] < 2:
-        return tape
-    nodes, copy = tape.nodes, _Copy(tape)
-    for index, node in enumerate(nodes):
-        if node[0] == "add" and (selection := _selection(nodes, node)) is not None:
-            copy.keep_to(index)
-            copy.put(copy.append(Node("select", *(copy.moved[i] for i in selection))))
-    return copy.finish()
+def _unmarked(tape: Tape) -> Tape:
+    """The tape without marks, in whose place the first argument of each takes, and without what only marks needed."""
+    source = list(range(len(tape.nodes)))
+    for index, node in enumerate(tape.nodes):
+        if node.operation in MARKS:
+            source[index] = source[node.a]
+    live = {source[i] for i in tape.outputs}
+    for index in range(len(source) - 1, -1, -1):
+        if index in live:
+            live.update(source[i] for i in arguments(tape.nodes[index]))
+    moved = {index: k for k, index in enumerate(sorted(live))} | {-1: -1}
+    source.append(-1)
+    nodes = [
+        Node(operation, moved[source[a]], moved[source[b]], moved[source[c]], number)
+        for operation, a, b, c, number in (tape.nodes[index] for index in sorted(live))
+    ]
+    return Tape(nodes, [moved[source[i]] for i in tape.outputs], tape.inputs)
 
 
-def _selection(nodes: list[Node], node: Node) -> tuple[int, int, int] | None:
-    """(condition, if true, if false) of an addition that is a selection."""
-    first, second = nodes[node[1]], nodes[node[2]]
-    if first[0] != "if" or second[0] != "if":
-        return None
-    if nodes[second.a].operation == "not" and nodes[second.a].a == first.a:
-        return first.a, first.b, second.b
-    if nodes[first.a].operation == "not" and nodes[first.a].a == second.a:
-        return second.a, second.b, first.b
-    return None
+def _is_one(node: Node) -> bool:
+    return node.operation == "const" and node.number == 1.0
 
 
-def _fused(tape: Tape) -> Tape:
-    """a b + c, a b - c and c - a b, for products used once, as 'fma', 'fms' and 'fnma'."""
-    if not (tape.counts["mul"] + tape.counts["sq"] and tape.counts["add"] + tape.counts["sub"]):
-        return tape
-    nodes = tape.nodes
+def _shared_divisors(tape: Tape) -> set[int]:
+    """Nodes by which several others are divided: these share one reciprocal."""
+    if tape.counts["div"] + tape.counts["inv"] < 2:
+        return set()
+    quotients = (node for node in tape.nodes if node[0] in _QUOTIENTS)
+    divisors = Counter(b if operation == "div" else a for operation, a, b, _, _ in quotients)
+    return {divisor for divisor, count in divisors.items() if count > 1}
+
+
+_QUOTIENTS = frozenset(("div", "inv"))
+_EDGED = frozenset(row.name for row in OPERATIONS.values() if row.domain_edge)
+_PASSING = frozenset(("add", "sub", "neg", "twice", "if", "not", "min", "max", "select"))
+
+
+def _multiply_adds(tape: Tape, shared: set[int]) -> Iterator[tuple[int, tuple[str, int, int]]]:
+    """Of sums with a product that nothing else takes: 'fma' (a b + c), 'fms' (a b - c) or 'fnma' (c - a b), the product
+    and the other term."""
+    nodes, delicate, squares = tape.nodes, _delicate(tape.nodes), _squares(tape.nodes)
     uses = [0] * (len(nodes) + 1)  # the last is that of no node
     for index in tape.outputs:
         uses[index] += 1
@@ -150,19 +105,20 @@ def _fused(tape: Tape) -> Tape:
         uses[a] += 1
         uses[b] += 1
         uses[c] += 1
-    delicate, squares = _delicate(nodes), _squares(nodes)
-    copy = _Copy(tape)
-    for index, node in enumerate(nodes):
-        found = _multiply_add(nodes, node, uses) if node[0] in ("add", "sub") else None
-        if found is not None and (index not in delicate or _keeps_sign(nodes, squares, node)):
-            operation, *operands = found
-            copy.keep_to(index)
-            copy.put(copy.append(Node(operation, *(copy.moved[i] for i in operands))))
-    return copy.finish()
-
-
-_EDGED = frozenset(row.name for row in OPERATIONS.values() if row.domain_edge)
-_PASSING = frozenset(("add", "sub", "neg", "twice", "if", "not", "min", "max", "select"))
+    for index, (operation, a, b, _, _) in enumerate(nodes):
+        if operation not in ("add", "sub"):
+            continue
+        # A delicate sum keeps the sign of a rounded one where the other term is exact, or both are squares and added.
+        exact = any(nodes[i].operation in ("const", "input") for i in (a, b))
+        if index in delicate and not (exact or (operation == "add" and squares[a] and squares[b])):
+            continue
+        first, second = ("fma", "fma") if operation == "add" else ("fms", "fnma")
+        for product, other, name in ((a, b, first), (b, a, second)):
+            factor = nodes[product]
+            quotient = factor.operation == "div" and factor.b in shared and not _is_one(nodes[factor.a])
+            if uses[product] == 1 and (quotient or factor.operation in ("mul", "sq")):
+                yield index, (name, product, other)
+                break
 
 
 def _delicate(nodes: list[Node]) -> set[int]:
@@ -188,43 +144,3 @@ def _squares(nodes: list[Node]) -> list[bool]:
         else:
             found.append(operation in ("sq", "abs", "sqrt", "exp") or (operation == "mul" and a == b))
     return found
-
-
-def _keeps_sign(nodes: list[Node], squares: list[bool], node: Node) -> bool:
-    """Whether a sum with a fused product has the sign of the sum with a rounded one. That is so if the other term is
-    exact, or if both are squares and added."""
-    terms = (node.a, node.b)
-    exact = any(nodes[i].operation in ("const", "input") for i in terms)
-    return exact or (node.operation == "add" and all(squares[i] for i in terms))
-
-
-def _multiply_add(nodes: list[Node], node: Node, uses: list[int]) -> tuple[str, int, int, int] | None:
-    subtract = node.operation == "sub"
-    for product, other, name in (
-        (node.a, node.b, "fms" if subtract else "fma"),
-        (node.b, node.a, "fnma" if subtract else "fma"),
-    ):
-        factor = nodes[product]
-        if uses[product] == 1 and factor.operation in ("mul", "sq"):
-            return name, factor.a, factor.a if factor.operation == "sq" else factor.b, other
-    return None
-
-
-def _live(tape: Tape) -> Tape:
-    """Only the nodes that an output needs."""
-    live = [False] * (len(tape.nodes) + 1)
-    for index in tape.outputs:
-        live[index] = True
-    for index in range(len(tape.nodes) - 1, -1, -1):
-        if live[index]:
-            _, a, b, c, _ = tape.nodes[index]
-            live[a] = live[b] = live[c] = True  # live[-1] is that of no node
-    del live[-1]
-    if all(live):
-        return tape
-    copy = _Copy(tape)
-    for index, is_live in enumerate(live):
-        if not is_live:
-            copy.keep_to(index)
-            copy.drop()
-    return copy.finish()

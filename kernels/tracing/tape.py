@@ -296,10 +296,6 @@ class Construct(Protocol):
     def has_solver(self) -> bool:
         """Whether a step is repeated inside, so that there is no straight-line program."""
 
-    @property
-    def multi_block(self) -> bool:
-        """Whether a kernel evaluates several blocks of states together for it."""
-
     def identity(self) -> str:
         """Text that two constructs share only if they write the same code."""
 
@@ -339,11 +335,6 @@ class Traced:
     def operations(self) -> int:
         """Those of the formula itself, without the constructs inside."""
         return self.tape.operations
-
-    @functools.cached_property
-    def multi_block(self) -> bool:
-        """Whether a kernel evaluates several blocks of states together for a construct inside."""
-        return any(construct.multi_block for construct in self.inner)
 
     @property
     def has_solver(self) -> bool:

@@ -81,7 +81,7 @@ def states(rng):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_lanes_do_not_change_a_bit(name, states):
     wide, *others = (kernels.compile(FORMULAS[name], {"x": 3}, lanes=n, cache="off") for n in (8, 4, 2, 1))
-    assert "lanes_partitioned" in wide.ir
+    assert "lanes_settled" in wide.ir
     found = wide(states)
     for other in others:
         np.testing.assert_array_equal(other(states), found)
@@ -129,14 +129,6 @@ def test_threads_share_states_of_several_blocks(states):
     kernel = kernels.compile(nested, {"x": 3})
     many = np.tile(states, (300, 1))
     np.testing.assert_array_equal(kernel(many, threads=3), kernel(many, threads=1))
-
-
-def test_short_steps_stay_where_they_are():
-    def short(z, given):
-        return z * given
-
-    kernel = kernels.compile(lambda x: iterate(short, x, x, 5), {"x": 3}, lanes=8, cache="off")
-    assert "lanes_partitioned" not in kernel.ir
 
 
 # ---- when arrays are needed --------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def test_element_with_a_loop_inside_is_one_function(rng):
     numbers, x = rng.uniform(1, 2, (7, 1)), rng.uniform(1, 2, (50, 7))
     kernel = kernels.compile(lambda x: map_rows(root, x[..., None], numbers, 1)[..., 0], {"x": 7})
     np.testing.assert_allclose(kernel(x), np.sqrt(x * numbers[:, 0]), rtol=1e-13)
-    assert len(set(re.findall("@function_[0-9a-f]{16}", kernel.ir))) == 2  # the rows, and the element
+    assert len(set(re.findall("@function_[0-9a-f]{16}", kernel.ir))) == 3  # the rows, the element and its step
 
 
 def test_equal_numbers_of_an_output_share_a_slot():
