@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen, pandas as pd
 from myoquat.data.files import existing, read_lines, write_text
-from myoquat.data.rows import MAX_BYTES, parse_rows
+from myoquat.data.rows import MAX_BYTES, parse_rows, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
@@ -75,7 +75,7 @@ def read_channels(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     other programs read, so that `strict` changes nothing."""
     joints, step, rows = read_bvh(path)
     labels = [f"{joint.name} {channel}" for joint in joints for channel in joint.channels]
-    return pd.DataFrame(rows, pd.Index(step * np.arange(len(rows)), name="time"), labels)
+    return time_table(step * np.arange(len(rows)), rows, labels)
 
 
 def read_bvh(path: str | Path) -> tuple[list[BvhJoint], float, Array]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen, indices_of, pandas as pd
 from myoquat.data.files import read_bytes
-from myoquat.data.rows import AXES, MAX_BYTES, distinct_labels, tell, text_of
+from myoquat.data.rows import MAX_BYTES, distinct_labels, marker_table, tell, text_of, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
@@ -226,11 +226,8 @@ def read_c3d_points(path: Path, strict: bool = False) -> "pd.DataFrame":
     units = next(iter(capture.texts("POINT", "UNITS")), "")
     with errors_in(path):
         positions = capture.points * unit_in(LENGTHS, units, "POINT:UNITS")
-    columns = pd.MultiIndex.from_product([capture.labels("POINT", count, strict), AXES], names=["marker", "axis"])
-    time = pd.Index((capture.first + np.arange(frames)) / capture.rate, name="time")
-    frame = pd.DataFrame(positions.reshape(frames, 3 * count), time, columns)
-    frame.attrs = {"header": {"DataRate": capture.rate, "Units": units}}
-    return frame
+    time, header = (capture.first + np.arange(frames)) / capture.rate, {"DataRate": capture.rate, "Units": units}
+    return marker_table(time, positions, capture.labels("POINT", count, strict), header=header)
 
 
 def read_c3d_channels(path: Path, names: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -247,9 +244,7 @@ def read_c3d_channels(path: Path, names: Sequence[str] | None = None) -> "pd.Dat
     own = sorted({"V" if units[k] in VOLTS else units[k] for k in chosen})
     if len(own) > 1:
         raise ModelError(f"the channels have several units, {', '.join(own)}; name those that are wanted", file=path)
-    frame = pd.DataFrame(values[:, chosen] * scales, pd.Index(time, name="time"), [labels[k] for k in chosen])
-    frame.attrs = {"units": (own[0] if own else "") or "V"}
-    return frame
+    return time_table(time, values[:, chosen] * scales, [labels[k] for k in chosen], units="".join(own) or "V")
 
 
 # ---- Force plates ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.core import pandas as pd
 from myoquat.data.files import check_output, existing, read_lines, write_text
-from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of
+from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of, time_table
 
 __all__ = ["read_columns", "write_columns"]
 
@@ -33,7 +33,7 @@ def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     check_labels(path, 1, labels, timed=True)
     table, rows = parse_rows(path, ((number, text.replace(",", "\t")) for number, text in lines), labels, gaps=True)
     check_times(path, rows, table[:, 0])
-    return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
+    return time_table(table[:, 0], table[:, 1:], labels[1:])
 
 
 # ---- Writing columns of numbers over time, .csv -------------------------------------------------------------------

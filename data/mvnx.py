@@ -16,7 +16,7 @@ import numpy as np
 
 from myoquat.core import Array, pandas as pd
 from myoquat.data.files import existing, regular_file
-from myoquat.data.rows import AXES, MAX_BYTES
+from myoquat.data.rows import AXES, MAX_BYTES, marker_table, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
@@ -47,6 +47,12 @@ class MvnxContent:
     time: Array = field(default_factory=lambda: np.zeros(0))
     values: dict[str, Array] = field(default_factory=dict)
     poses: dict[str, dict[str, Array]] = field(default_factory=dict)
+
+    def of(self, name: str, path: str | Path) -> Array:
+        """(t, n, width) the values of a quantity; ModelError without any."""
+        if name not in self.values:
+            raise ModelError(f"the frames have no {name}", file=path)
+        return self.values[name]
 
 
 def read_mvnx(path: str | Path) -> MvnxContent:
@@ -90,9 +96,7 @@ def read_joint_angles(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 def angles_in(content: MvnxContent, path: str | Path) -> "pd.DataFrame":
     """The joint angles [deg]: columns "<joint>_x", ... over the index time [s]. ModelError without any."""
     columns = [f"{joint}_{axis}" for joint in content.labels["joint"] for axis in AXES]
-    frame = pd.DataFrame(_flat(content, "jointAngle", path), pd.Index(content.time, name="time"), columns)
-    frame.attrs = {"units": dict.fromkeys(columns, "deg")}
-    return frame
+    return time_table(content.time, content.of("jointAngle", path), columns, units=dict.fromkeys(columns, "deg"))
 
 
 def read_origins(path: str | Path) -> "pd.DataFrame":
@@ -102,15 +106,7 @@ def read_origins(path: str | Path) -> "pd.DataFrame":
 
 def origins_in(content: MvnxContent, path: str | Path) -> "pd.DataFrame":
     """The origins of the segments [m]: columns (segment, axis) over the index time [s]. ModelError without any."""
-    columns = pd.MultiIndex.from_product([content.labels["segment"], AXES], names=["marker", "axis"])
-    return pd.DataFrame(_flat(content, "position", path), pd.Index(content.time, name="time"), columns)
-
-
-def _flat(content: MvnxContent, name: str, path: str | Path) -> Array:
-    """(t, n width) the values of a quantity."""
-    if name not in content.values:
-        raise ModelError(f"the frames have no {name}", file=path)
-    return content.values[name].reshape(len(content.time), -1)
+    return marker_table(content.time, content.of("position", path), content.labels["segment"])
 
 
 def _elements(path: Path) -> Iterator[Element]:

@@ -7,9 +7,11 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from myoquat.core import pandas as pd
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
@@ -21,9 +23,11 @@ __all__ = [
     "check_times",
     "distinct_labels",
     "format_rows",
+    "marker_table",
     "parse_rows",
     "tell",
     "text_of",
+    "time_table",
 ]
 
 AXES = ("x", "y", "z")
@@ -149,6 +153,19 @@ def check_times(path: Path, lines: Sequence[int] | np.ndarray, times: np.ndarray
 def format_rows(rows: np.ndarray) -> str:
     """A line per row, tabs between the shortest decimals that read back to the same floats."""
     return "".join("\t".join(repr(float(x)) for x in row) + "\n" for row in rows)
+
+
+def time_table(time: np.ndarray, values: np.ndarray, columns: Any, **attrs: Any) -> "pd.DataFrame":
+    """A table of values (t, ...), each row one after the other, over the index time (t,) [s], with these `attrs`."""
+    index = pd.Index(time, name="time")
+    frame = pd.DataFrame(np.reshape(values, (len(index), len(columns))), index, columns)
+    frame.attrs = attrs
+    return frame
+
+
+def marker_table(time: np.ndarray, positions: np.ndarray, names: Sequence[str], **attrs: Any) -> "pd.DataFrame":
+    """A table of positions (t, n, 3) with columns (marker, axis)."""
+    return time_table(time, positions, pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"]), **attrs)
 
 
 def tell(path: Path, strict: bool, line: int | None, message: str) -> None:

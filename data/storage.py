@@ -10,7 +10,17 @@ import numpy as np
 
 from myoquat.core import PATH, check_types, pandas as pd
 from myoquat.data.files import check_output, existing, read_lines, write_text
-from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, format_rows, parse_rows, tell, text_of
+from myoquat.data.rows import (
+    MAX_BYTES,
+    Line,
+    check_labels,
+    check_times,
+    format_rows,
+    parse_rows,
+    tell,
+    text_of,
+    time_table,
+)  # fmt: skip
 from myoquat.joints import ModelError
 
 __all__ = ["read_header", "read_motion", "write_motion"]
@@ -72,12 +82,12 @@ def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "
     table, rows = _without_repeated_rows(table, rows, warn)
     check_times(path, rows, table[:, 0])
     table, labels = _without_repeated_labels(table, labels, number, warn)
-    frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
-    entries = {key: value for key, (value, _) in header.items()}
-    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, head), "header": entries}
-    if gaps:
-        frame.attrs["lines"] = rows.tolist()
-    return frame
+    attrs = {
+        "in_degrees": _in_degrees(path, header, head),
+        "header": {key: value for key, (value, _) in header.items()},
+    }
+    attrs |= {"lines": rows.tolist()} if gaps else {}
+    return time_table(table[:, 0], table[:, 1:], labels[1:], name=name, **attrs)
 
 
 def read_header(path: Path, lines: Iterator[Line]) -> tuple[list[Line], Line]:

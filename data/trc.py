@@ -19,6 +19,7 @@ from myoquat.data.rows import (
     check_times,
     distinct_labels,
     format_rows,
+    marker_table,
     parse_rows,
     tell,
     text_of,
@@ -90,10 +91,7 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     rate = _number_in(path, header, "DataRate")
     if step > 0 and not 1 / MAX_RATE_FACTOR < step * rate < MAX_RATE_FACTOR:
         tell(path, strict, 3, f"DataRate is {header['DataRate']}, but the times are {step:g} s apart; the times count")
-    columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
-    frame = pd.DataFrame(table[:, 2:] * metres, pd.Index(table[:, 1], name="time"), columns)
-    frame.attrs = {"header": header}
-    return frame
+    return marker_table(table[:, 1], table[:, 2:] * metres, names, header=header)
 
 
 def _header(path: Path, keys: str, values: str) -> dict[str, str]:

@@ -5,18 +5,14 @@ one after the other, R = Rx(x) Ry(y) Rz(z). Their first three speeds are the com
 the frame on the parent: omega = E (xdot, ydot, zdot).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from myoquat.core import Array, pandas as pd
+from myoquat.core import Array
 from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.vectors import matrix, matvec
 from myoquat.muscle.model import Model
 
-__all__ = ["angular_accelerations", "angular_triples", "angular_velocities", "axes_of_angles", "rates_of_angles",
-           "rates_of_speeds"]  # fmt: skip
+__all__ = ["angular_accelerations", "angular_triples", "angular_velocities", "axes_of_angles", "rates_of_angles"]
 
 
 def axes_of_angles(x: Array, y: Array) -> Array:
@@ -64,34 +60,3 @@ def _turning(model: Model, q: Array) -> list[tuple[Array, Array, list[int]]]:
     index = {name: k for k, name in enumerate(model.system.coordinate_names)}
     at = [[index[name] for name in names] for names in angular_triples(model)]
     return [(q[..., three[0]], q[..., three[1]], three) for three in at]
-
-
-def rates_of_speeds(
-    model: SystemLike, table: "pd.DataFrame", named: Mapping[str, str], degree: float, start: Mapping[str, float]
-) -> "pd.DataFrame":
-    """The table with rates of angles in its columns '.../speed' of these joints.
-
-    named   columns by the names of coordinates, and of their speeds, '<name>_u'
-    degree  [rad] the unit of angles
-    start   [rad] angles that the table lacks
-
-    ValueError for a table that has some of the three speeds of a joint, or not the angles that they need.
-    """
-    changed: dict[str, Any] = {}
-    for names in angular_triples(model):
-        speeds = [named[f"{name}_u"] for name in names if f"{name}_u" in named]
-        if not any(speed.endswith("/speed") for speed in speeds):
-            continue
-        if len(speeds) < 3:
-            raise ValueError(f"the speeds of {', '.join(names)} are an angular velocity: all three are needed")
-        unknown = [name for name in names[:2] if name not in named and name not in start]
-        if unknown:
-            raise ValueError(f"the speeds of {', '.join(names)} are an angular velocity, which needs {unknown[0]!r}")
-        x, y = (table[named[n]].to_numpy(float) * degree if n in named else np.array(start[n]) for n in names[:2])
-        rates = rates_of_angles(x, y, table[speeds].to_numpy(dtype=float))
-        changed |= {speed: rates[:, k] for k, speed in enumerate(speeds)}
-    if not changed:
-        return table
-    result = table.assign(**changed)
-    result.attrs = dict(table.attrs)
-    return result

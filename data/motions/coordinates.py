@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array
-from myoquat.data.motions.angular_speeds import angular_triples, rates_of_speeds
+from myoquat.data.motions.angular_speeds import angular_triples, rates_of_angles
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.errors import CoordinateWarning
@@ -254,15 +254,29 @@ def rates_of_states(
     model: SystemLike, motion: "pd.DataFrame", degrees: bool | None, start: ArrayLike | None = None
 ) -> "pd.DataFrame":
     """The motion with rates of angles in place of the angular velocities that OpenSim's states have for some joints
-    (`myoquat.muscle.coordinates.Coordinate.angular`); `start` (nq,) has angles that it lacks."""
-    if not angular_triples(model):
-        return motion
-    system = system_of(model)
-    named = {*system.coordinate_names, *system.angle_names}
+    (`myoquat.muscle.coordinates.Coordinate.angular`); `start` (nq,) has angles that it lacks. ValueError for a motion
+    that has some of the three speeds of a joint, or not the angles that they need."""
+    triples, system, changed = angular_triples(model), system_of(model), dict[str, Any]()
+    named = {*system.coordinate_names, *system.angle_names} if triples else set()
     known = named | {f"{name}_u" for name in named}
     columns = {bare_name(label, known): label for label in map(str, motion.columns)}
-    at = {} if start is None else {name: float(system.coordinate(name, np.asarray(start, float))) for name in named}
-    return rates_of_speeds(model, motion, columns, DEGREE if degrees else 1.0, at)
+    for names in triples:
+        speeds = [columns[f"{name}_u"] for name in names if f"{name}_u" in columns]
+        if not any(speed.endswith("/speed") for speed in speeds):
+            continue
+        if len(speeds) < 3:
+            raise ValueError(f"the speeds of {', '.join(names)} are an angular velocity: all three are needed")
+        unknown = [name for name in names[:2] if name not in columns]
+        if unknown and start is None:
+            raise ValueError(f"the speeds of {', '.join(names)} are an angular velocity, which needs {unknown[0]!r}")
+        x, y = (
+            system.coordinate(name, np.asarray(start, dtype=float)) if name in unknown
+            else motion[columns[name]].to_numpy(dtype=float) * (DEGREE if degrees else 1.0)
+            for name in names[:2]
+        )  # fmt: skip
+        rates = rates_of_angles(x, y, motion[speeds].to_numpy(dtype=float))
+        changed |= {speed: rates[:, k] for k, speed in enumerate(speeds)}
+    return motion.assign(**changed) if changed else motion
 
 
 def _is_passed_over(label: str, ignore: Collection[str]) -> bool:

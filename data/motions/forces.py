@@ -21,7 +21,7 @@ from myoquat.data.motions.series import (
     interpolated,
     rows_within,
 )
-from myoquat.data.rows import AXES
+from myoquat.data.rows import AXES, time_table
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.xml import Element
 from myoquat.joints import ModelError
@@ -124,16 +124,13 @@ class Forces:
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (load, "force" | "point" | "torque", axis) in SI units over the index time [s]."""
         columns = pd.MultiIndex.from_product([self.names, QUANTITIES, AXES], names=["load", "quantity", "axis"])
-        values = np.stack([getattr(self, k) for k in QUANTITIES], axis=2)  # (t, n, 3, 3)
-        flat = values.reshape(len(self.time), 9 * len(self.names))
-        return pd.DataFrame(flat, pd.Index(self.time, name="time"), columns)
+        return time_table(self.time, np.stack([getattr(self, k) for k in QUANTITIES], axis=2), columns)
 
     def to_table(self) -> "pd.DataFrame":
         """Columns '<load>_force_vx', '<load>_force_px', '<load>_torque_x' and so on, as files of ground reactions have
         them, over the index time [s]."""
         columns = [f"{name}{middle}{axis}" for name in self.names for middle in COLUMNS.values() for axis in AXES]
-        table = self.to_dataframe()
-        return pd.DataFrame(table.to_numpy(), table.index, columns)
+        return time_table(self.time, self.to_dataframe().to_numpy(), columns)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the loads as .mot, .sto or .xml.

@@ -24,7 +24,7 @@ from myoquat.data.motions.series import (
 )
 from myoquat.data.mvnx import read_origins
 from myoquat.data.reports import ImplausibleValues
-from myoquat.data.rows import AXES
+from myoquat.data.rows import AXES, marker_table
 from myoquat.data.storage import read_motion
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ModelError
@@ -172,12 +172,13 @@ def _read_table(path: Path, strict: bool) -> "pd.DataFrame":
     """The markers of a table whose columns are their components, as `Markers.from_dataframe` takes them."""
     table = read_motion(path, strict, gaps=True)
     parts = [COMPONENT.fullmatch(str(label)) for label in table]
-    wanted = [(part[1], axis) for part in parts[::3] if part for axis in AXES]
+    names = [part[1] for part in parts[::3] if part]
+    wanted = [(name, axis) for name in names for axis in AXES]
     found = [(part[1], AXES["123xyz".index(part[2].lower()) % 3]) if part else None for part in parts]
     if not found or found != wanted:
         odd = next((label for label, a, b in zip_longest(table, found, wanted) if a != b), "nothing")
         raise ModelError(f"three columns for each marker are needed, such as A_x, A_y and A_z, not {odd!r}", file=path)
-    return pd.DataFrame(table.to_numpy(float), table.index, pd.MultiIndex.from_tuples(found, names=["marker", "axis"]))
+    return marker_table(table.index.to_numpy(float), table.to_numpy(float), names)
 
 
 def _check_spread(markers: Markers, path: Path, strict: bool) -> None:

@@ -32,6 +32,7 @@ from myoquat.data.motions.coordinates import (
 from myoquat.data.motions.formats import B3D
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
+from myoquat.data.rows import time_table
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.conversion.balls import continuous_branches, named_rotations, on_branches_of
@@ -239,10 +240,9 @@ class Motion(Shown):
         parts = {quantity: getattr(self, quantity) for quantity in QUANTITIES if getattr(self, quantity) is not None}
         labels = [(quantity, name) for quantity in parts for name in self.names[quantity]]
         columns = pd.MultiIndex.from_tuples(labels, names=["kind", "name"])
-        frame = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), pd.Index(self.time, name="time"), columns)
         units = [unit for quantity in parts for unit in self.units[quantity]]
-        frame.attrs = {"units": dict(zip(labels, units, strict=True))}
-        return frame
+        values = np.concatenate(list(parts.values()), axis=1)
+        return time_table(self.time, values, columns, units=dict(zip(labels, units, strict=True)))
 
     @classmethod
     def from_dataframe(cls, model: SystemLike, frame: "pd.DataFrame") -> "Motion":

@@ -124,27 +124,15 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     if path.suffix.lower() == ".mvnx":
         found = orientations_in(read_mvnx(path), path)
     else:
-        time, names, Q, numbers = _read(path)
-        length = np.linalg.norm(Q, axis=-1, keepdims=True)
-        off = np.abs(length - 1)
-        rounded = (off > LENGTH_TOLERANCE) & (off <= MAX_ROUNDING)
-        if rounded.any():
-            Q = np.where(rounded, Q / np.where(rounded, length, 1.0), Q)
-            message = (
-                f"{int(rounded.sum())} quaternions are off length 1 by up to {off[rounded].max():.2g}, and normalised"
-            )
-            tell(path, False, int(numbers[int(rounded.any(axis=(1, 2)).argmax())]), message)
-        found = _checked(path, time, names, Q[..., ORDERS[order]], numbers)
+        found = _from_table(path, ORDERS[order])
     return found if axes is None else found.turned(axes)
 
 
 def orientations_in(content: MvnxContent, path: Path, owner: str = "segment") -> Orientations:
     """The orientations of the segments, or of the sensors, in an .mvnx file."""
-    name = "orientation" if owner == "segment" else "sensorOrientation"
-    if name not in content.values:
-        raise ModelError(f"the frames have no {name}", file=path)
+    Q = content.of("orientation" if owner == "segment" else "sensorOrientation", path)
     with errors_in(path):
-        return Orientations(content.time, tuple(content.labels[owner]), content.values[name])
+        return Orientations(content.time, tuple(content.labels[owner]), Q)
 
 
 def continuous_quaternions(Q: Array) -> Array:
@@ -191,25 +179,8 @@ def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
     return result
 
 
-def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers: Array) -> Orientations:
-    """The sensors; ModelError, a ValueError, with the line of a quaternion that is none."""
-    try:
-        return Orientations(time, names, Q)
-    except ValueError as error:
-        problem = str(error)
-    good, bad = 0, len(time)  # so many rows from the first one on are taken, and refused
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        try:
-            Orientations(time[:middle], names, Q[:middle])
-            good = middle
-        except ValueError:
-            bad = middle
-    raise ModelError(problem, file=path, line=int(numbers[good]))
-
-
-def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
-    """Times, names, the four numbers of each cell in the file's order, and the lines of the rows."""
+def _from_table(path: Path, order: list[int]) -> Orientations:
+    """The sensors of a .sto file; ModelError, with the line, for a quaternion that is none."""
     lines = read_lines(path, MAX_BYTES)
     head, (number, text) = read_header(path, lines)
     header = dict(text.strip().partition("=")[::2] for _, text in head)
@@ -223,7 +194,19 @@ def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
     table, rows = parse_rows(path, body, wide, gaps=True)
     check_times(path, rows, table[:, 0])
     Q = table[:, 1:].reshape(len(table), len(labels) - 1, 4)
-    return table[:, 0], tuple(labels[1:]), Q, rows
+    length = np.linalg.norm(Q, axis=-1, keepdims=True)
+    off = np.abs(length - 1)
+    rounded = (off > LENGTH_TOLERANCE) & (off <= MAX_ROUNDING)
+    if rounded.any():
+        Q = np.where(rounded, Q / np.where(rounded, length, 1.0), Q)
+        count, worst = int(rounded.sum()), off[rounded].max()
+        line = int(rows[rounded.any(axis=(1, 2)).argmax()])
+        tell(path, False, line, f"{count} quaternions are off length 1 by up to {worst:.2g}, and normalised")
+    try:
+        return Orientations(table[:, 0], tuple(labels[1:]), Q[..., order])
+    except ValueError as error:
+        line = int(rows[(off > MAX_ROUNDING).any(axis=(1, 2)).argmax()])
+        raise ModelError(str(error), file=path, line=line) from None
 
 
 def _wide(path: Path, number: int, text: str, labels: list[str]) -> str:

@@ -17,6 +17,7 @@ from myoquat.core import (
     real_array_with_gaps,
     xarray as xr,
 )
+from myoquat.data.rows import time_table
 from myoquat.joints.ranges import check_array
 
 __all__ = [
@@ -105,11 +106,7 @@ class Recording:
         columns: pd.Index = pd.Index(self.names)
         if self.parts:
             columns = pd.MultiIndex.from_product([self.names, *self.parts.values()], names=[self.noun, *self.parts])
-        frame = pd.DataFrame(
-            self._values.reshape(len(self.time), len(columns)), pd.Index(self.time, name="time"), columns
-        )
-        frame.attrs = {"units": self._attributes["units"]}
-        return frame
+        return time_table(self.time, self._values, columns, units=self._attributes["units"])
 
     def to_xarray(self) -> "xr.DataArray":
         """(time, name) or (time, name, part), with units."""
