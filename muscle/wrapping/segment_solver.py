@@ -136,14 +136,14 @@ def _problem(
 
 def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]:
     """The contacts of a piece that meets surfaces, in their frames, and whether (...) it is unsolved."""
-    (segment, scale, turned), given = _normalized(problem[0]), problem[1]
-    never, order, none = ~always(scale), _first_order(segment, given), Contact.none(0.0 * segment.start)
+    segment, order, scale, turned = _normalized(*problem)
+    never, none = ~always(scale), Contact.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
     asked = [segment.acts[i] & own.wrap.meets(*segment.line(i)) for i, own in enumerate(segment.surfaces)]
     contacts = [route.contact(i, x | (never if segment.types[i].solved else ~never)) for i, x in enumerate(asked)]
     alone = tuple(_Alone.of(segment, i, c) for i, c in enumerate(contacts))
     over = [x & c.on for x, c in zip(_longest(alone), contacts, strict=True)]
-    one = reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
+    one = reduce(or_, over) & reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
     longer = never
     for placed, x, c in zip(segment.surfaces, over, contacts, strict=True):
         longer = longer | (x & placed.wrap.on_longer_way(placed.seen(segment.start), placed.seen(segment.end), c.P))
@@ -152,35 +152,25 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
         one = one & ~longer
     else:  # there are no other starts where the straight line meets this surface alone
         one = one & (~longer | ~(touches_several([c.on for c in contacts]) | _passes_around(lone)))
-    one = one & reduce(or_, over)
     beside, clear = _beside(lone, one)
     contacts = [choose(one & ~x, c, own) for x, c, own in zip(over, beside, contacts, strict=True)]
     searched = ~(one & clear)
     nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
-    best, doubtful = call_where(_sought, (segment, alone, given, turned), searched, (nothing, never))
-    along = choose(searched, tuple(np.where(turned, -x, x) for x in best.order), order)
-    near = zip(_near_planes(best.route(segment)), _near_planes(replace(lone, contacts=tuple(contacts))), strict=True)
-    contacts, there, unit = [], turned[..., None], scale[..., None]
-    for (c, own), through, place in zip(near, best.through, along, strict=True):
-        jump = np.where(doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
-        c = replace(c, P=np.where(there, c.Q, c.P), Q=np.where(there, c.P, c.Q), inside=c.inside | through, jump=jump)
-        c = choose(searched, c, own)
-        contacts.append(Contact(c.on, unit * c.P, unit * c.Q, scale * c.arc, c.inside, unit * c.jump, c.missed, place))
-    return tuple(contacts), searched & best.unsolved
+    best, doubtful = call_where(_searched, (segment, alone, order), searched, (nothing, never))
+    route = Route(segment, *choose(searched, (best.contacts, best.order), (tuple(contacts), order)))
+    found, unit = [], scale[..., None]
+    for c, through, place in zip(_near_planes(route), best.through, route.order, strict=True):
+        jump = np.where(doubtful[..., None], 0.0, unit * c.jump)
+        c = Contact(c.on, unit * c.P, unit * c.Q, scale * c.arc, c.inside | through, jump, c.missed, place)
+        found.append(choose(turned, c.reversed, c))
+    return tuple(found), searched & best.unsolved
 
 
-def _sought(problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> tuple[Found, Array]:
-    """The best path of a segment, and whether (...) its length may jump nearby.
-
-    The problem is a segment, the paths over its surfaces alone, the given order of these, and whether (...) the search
-    begins from the end.
-    """
-    segment, alone, given, turned = problem
-    start, end = choose(turned, (segment.end, segment.start), (segment.start, segment.end))
-    segment = replace(segment, start=start, end=end)
-    order = _first_order(segment, tuple(np.where(turned, float(len(given) - 1) - x, x) for x in given))
-    search = _shortest(segment, tuple(choose(turned, x.turned, x) for x in alone), order)
-    return search.best, _beside_a_jump(search, segment)
+def _searched(problem: tuple[Segment, tuple["_Alone", ...], Order]) -> tuple[Found, Array]:
+    """The best path of a segment, from the paths over its surfaces alone and the order of these at first, and whether
+    (...) its length may jump nearby."""
+    search = _shortest(*problem)
+    return search.best, _beside_a_jump(search, problem[0])
 
 
 def _beside(route: Route, where: Array) -> tuple[list[Contact], Array]:
@@ -236,24 +226,31 @@ def _key(wrap: Wrap) -> tuple[bool | str, ...]:
 # ---- the segment ---------------------------------------------------------------------------------------------
 
 
-def _normalized(segment: Segment) -> tuple[Segment, Array, Array]:
-    """A segment in its own unit of length; that unit (...) [m]; and where (...) its end is nearer to the middle of the
-    surfaces than its start.
+def _normalized(segment: Segment, given: Order) -> tuple[Segment, Order, Array, Array]:
+    """A segment in its own unit of length, from the end that is nearer to the middle of the surfaces; the order of
+    these at first, from the given one; that unit (...) [m]; and where (...) both ends are exchanged.
 
-    The unit is the way from one end over the middle of the surfaces to the other.
+    The unit is the way from one end over the middle of the surfaces to the other. The order is whole numbers from 0.
     """
     A, B, flags = segment.start, segment.end, [np.where(x, 1.0, 0.0) for x in segment.acts]
     count = np.maximum(sum(flags), 1.0)[..., None]
     middle = sum(x[..., None] * p.origin for x, p in zip(flags, segment.surfaces, strict=True)) / count
     before, after = size(A - middle), size(B - middle)
-    scale = before + after
+    scale, turned = before + after, before > after
     scale = np.where(scale > 0, scale, 1.0)
     unit = 1.0 / scale[..., None]
+    start, end = choose(turned, (B, A), (A, B))
+    start, end = unit * (start - middle), unit * (end - middle)
     surfaces = tuple(
         PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in segment.surfaces
     )
     opposite = (~always(scale),) * len(segment.dividing)
-    return Segment(unit * (A - middle), unit * (B - middle), surfaces, segment.acts, opposite), scale, before > after
+    if _in_given_order(segment):
+        order = tuple(np.where(turned, float(len(given) - 1) - x, x) for x in given)
+    else:
+        middles = [p.in_world(p.wrap.middle(p.seen(start), p.seen(end))) for p in surfaces]
+        order = ranks([dot(x - start, end - start) for x in middles])
+    return Segment(start, end, surfaces, segment.acts, opposite), order, scale, turned
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
@@ -273,18 +270,6 @@ def _axes(wrap: Wrap) -> tuple[Array, Array, Array]:
 def _prototype(wrap: Wrap) -> Wrap:
     """That of a surface in the frame of `_axes`."""
     return replace(wrap.prototype, quadrant="+x") if wrap.sided else wrap.prototype
-
-
-def _first_order(segment: Segment, given: Order) -> Order:
-    """(...) each, the order of the surfaces: the given one, or that along the line between the ends, as whole numbers
-    from 0."""
-    if _in_given_order(segment):
-        return given
-    start, end, along = segment.start, segment.end, []
-    for placed in segment.surfaces:
-        middle = placed.in_world(placed.wrap.middle(placed.seen(start), placed.seen(end)))
-        along.append(dot(middle - start, end - start))
-    return ranks(along)
 
 
 def _in_given_order(segment: Segment) -> bool:
@@ -308,11 +293,6 @@ class _Alone:
         placed = segment.surfaces[number]
         A, B = placed.seen(segment.start), placed.seen(segment.end)
         return cls(replace(c, arc=0.0 * c.arc), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
-
-    @property
-    def turned(self) -> "_Alone":
-        """From the other end."""
-        return replace(self, contact=replace(self.contact, P=self.contact.Q, Q=self.contact.P))
 
 
 @frozen

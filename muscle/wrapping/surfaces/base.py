@@ -54,6 +54,11 @@ class Contact:
         number, never = zero[..., 0], ~always(zero[..., 0])
         return cls(never, zero, zero, number, never, zero[..., :2] + MAX_DISTANCE_M, number, number)
 
+    @property
+    def reversed(self) -> "Contact":
+        """That of the path from its other end."""
+        return replace(self, P=self.Q, Q=self.P, jump=self.jump[..., ::-1], place=-self.place)
+
     def passed_over(self, where: Array) -> "Contact":
         """The same without contact where the condition holds, and reported as passed over where there would be one."""
         return replace(self, on=self.on & ~where, inside=self.inside | (self.on & where))
