@@ -12,7 +12,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping import Piece, Wrap
-from myoquat.muscle.wrapping.order_along_path import after, before, in_order
+from myoquat.muscle.wrapping.route import after, before, in_order
 
 __all__ = ["Poses", "Stick", "farthest_point", "polylines", "stick_figure", "stick_figures", "up_of"]
 

@@ -24,10 +24,9 @@ from myoquat.core import unchecked
 from myoquat.joints import rotation_matrix
 from myoquat.joints.vectors import joined
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
-from myoquat.muscle.wrapping.order_along_path import in_order
-from myoquat.muscle.wrapping.resolved_points import Site
+from myoquat.muscle.wrapping.route import in_order
 from myoquat.muscle.wrapping.segment_solver import Piece, over_surfaces
-from myoquat.muscle.wrapping.single_surface_contact import Meeting
+from myoquat.muscle.wrapping.single_surface_contact import Meeting, Site
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 
 __all__ = ["NUMBERS", "TYPES", "Paths", "certified", "lengths", "paths", "placed", "run", "scenes", "shot", "solved"]

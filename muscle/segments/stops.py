@@ -18,7 +18,7 @@ from myoquat.kernels.tracing.context import memoize
 from myoquat.muscle import wrapping
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
-from myoquat.muscle.wrapping.order_along_path import in_order
+from myoquat.muscle.wrapping.route import in_order
 
 __all__ = [
     "FIXED",

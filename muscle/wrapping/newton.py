@@ -28,9 +28,7 @@ from myoquat.core import Array, frozen
 from myoquat.joints.vectors import cross, joined, vecmat
 from myoquat.kernels import after_newton_step, call_where, choose
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.wrapping.order_along_path import in_order
-from myoquat.muscle.wrapping.placed_surface import PlacedSurface
-from myoquat.muscle.wrapping.route import Route
+from myoquat.muscle.wrapping.route import PlacedSurface, Route, in_order
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit

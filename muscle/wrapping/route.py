@@ -1,30 +1,35 @@
 """Paths over several surfaces: a segment, where a path touches its surfaces, and in which order.
 
-The unit of length is the segment's size, so that every tolerance is relative (`several`).
+The unit of length is the segment's size, so that every tolerance is relative. A surface's numbers and pose, and the
+order along the path, are data: one kernel serves all surfaces of a type and quadrant, and every order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add, or_
+from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.kernels import call_where
-from myoquat.muscle.wrapping.order_along_path import after, before
-from myoquat.muscle.wrapping.placed_surface import PlacedSurface
-from myoquat.muscle.wrapping.surfaces.base import Contact, Near, Wrap
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels import call_where, choose, static
+from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
 
 __all__ = [
     "Flags",
     "Order",
     "Passed",
+    "PlacedSurface",
     "Route",
     "Segment",
+    "after",
+    "before",
     "differs",
     "first_of",
+    "in_order",
     "passed",
     "ranks",
     "touches_several",
@@ -34,6 +39,56 @@ SAME_POINT = 1e-3  # how far apart the tangent points of one path may be found: 
 
 Flags = tuple[Array, ...]  # (...) each, of all surfaces
 Order = tuple[Array, ...]  # (...) each, of all surfaces: the less, the sooner a path comes to it
+Swaps = list[tuple[int, Array]]  # pairs of neighbours, (i, i + 1), that are exchanged where the condition holds
+Record = TypeVar("Record")
+
+
+@frozen
+class PlacedSurface:
+    """A surface by the rows (..., 3, 3) of its frame's axes and its origin (..., 3) in the world, its own numbers
+    (..., n), and its prototype."""
+
+    axes: Array
+    origin: Array
+    numbers: Array
+    prototype: Wrap = static()
+
+    @property
+    def wrap(self) -> Wrap:
+        return self.prototype.shaped(self.numbers)
+
+    def seen(self, x: Array) -> Array:
+        """(..., 3) a point of the world in the surface's frame."""
+        return matvec(self.axes, x - self.origin)
+
+    def in_world(self, x: Array) -> Array:
+        """(..., 3) a point of the surface's frame in the world."""
+        result: Array = self.origin + vecmat(x, self.axes)
+        return result
+
+    def contact(self, ends: Line, line: Line, near: Near | None = None, where: Array | bool = True) -> Contact:
+        """The contact with a path between two points of the surface's frame, `where` (...) it is asked for; elsewhere
+        none. The `line` tells the side."""
+        zero = 0.0 * ends[0]
+        begin = Near.unknown(zero[..., 0], ~always(zero[..., 0])) if near is None else near
+        problem = self.numbers, ends, line, begin
+        return call_where(partial(_contact, self.prototype), problem, where, Contact.none(zero))
+
+    def is_cut(self, line: Line, where: Array) -> Array:
+        """(...) `Wrap.cut` for a line between two points of the surface's frame, `where` it is asked for."""
+        return call_where(partial(_cut, self.prototype), (self.numbers, line), where, ~always(line[0][..., 0]))
+
+
+def _contact(surface: Wrap, problem: tuple[Array, Line, Line, Near]) -> Contact:
+    numbers, (A, B), line, near = problem
+    c = surface.shaped(numbers).contact(A, B, line, near=near)
+    missed = np.minimum(c.missed + 0.0 * c.arc, MAX_DISTANCE_M)
+    return Contact(c.on, c.P, c.Q, c.arc, c.inside, np.minimum(c.jump, MAX_DISTANCE_M), missed, 0.0 * c.arc)
+
+
+def _cut(surface: Wrap, problem: tuple[Array, Line]) -> Array:
+    numbers, (A, B) = problem
+    return surface.shaped(numbers).cut(A, B)
 
 
 @frozen
@@ -254,3 +309,49 @@ def _crosses(route: Route, outside: Sequence[Array], lines: Sequence[tuple[Array
             for a, b, here in [*pieces, *(lines if placed.prototype.ring else ())]:
                 found = found | (free & here & placed.wrap.crossed(placed.seen(a), placed.seen(b)))
     return found
+
+
+# ---- in which order a path comes to surfaces, as numbers ------------------------------------------------------
+#
+# Of two surfaces the path comes first to the one whose number is less, or to the first of the list where both are
+# equal.
+
+
+def before(order: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], start: Array) -> Array:
+    """(..., n) the x of the last touched surface before the surface of this number, or `start` where there is none.
+
+    on  (...) each, whether a surface is touched
+    x   (..., n) of all surfaces
+    """
+    latest = -np.inf + 0.0 * order[number]
+    for i, own in enumerate(order):
+        if i != number:
+            ahead = own <= order[number] if i < number else own < order[number]
+            later = on[i] & ahead & (own >= latest)
+            latest, start = np.where(later, own, latest), np.where(later[..., None], x[i], start)
+    return start
+
+
+def after(order: Sequence[Array], on: Sequence[Array], number: int, x: Sequence[Array], end: Array) -> Array:
+    """(..., n) of all surfaces' x (..., n) that of the first one that is touched after the surface of this number, or
+    `end` where none is."""
+    turned = [-own for own in reversed(order)]
+    return before(turned, on[::-1], len(order) - 1 - number, x[::-1], end)
+
+
+def in_order(order: Sequence[Array], x: Sequence[Record]) -> tuple[list[Record], Callable[[Sequence[Any]], list[Any]]]:
+    """The records of all surfaces in the order of the path, and a function that puts others back."""
+    order, swaps = list(order), []
+    for last in range(len(order) - 1, 0, -1):
+        for i in range(last):
+            swap = (i, order[i] > order[i + 1])
+            swaps.append(swap)
+            order = _swapped(order, [swap])
+    return _swapped(x, swaps), lambda x: _swapped(x, swaps[::-1])
+
+
+def _swapped(x: Sequence[Record], swaps: Swaps) -> list[Record]:
+    x = list(x)
+    for i, condition in swaps:
+        x[i], x[i + 1] = choose(condition, x[i + 1], x[i]), choose(condition, x[i], x[i + 1])
+    return x

@@ -28,11 +28,10 @@ from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from myoquat.muscle.wrapping.newton import moving_contacts, pencil_width
-from myoquat.muscle.wrapping.placed_surface import PlacedSurface
-from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.route import (
     Flags,
     Order,
+    PlacedSurface,
     Route,
     Segment,
     differs,
@@ -41,7 +40,7 @@ from myoquat.muscle.wrapping.route import (
     ranks,
     touches_several,
 )
-from myoquat.muscle.wrapping.single_surface_contact import Meeting
+from myoquat.muscle.wrapping.single_surface_contact import Meeting, Poses, Site
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest, size

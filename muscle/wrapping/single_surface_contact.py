@@ -4,7 +4,7 @@ The contact follows from the two ends, in the frame of the surface's body. In a 
 and quadrant share their code. Those with a closed form are a table (`map_rows`), the others call a solver.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,19 +12,48 @@ import numpy as np
 
 from myoquat.core import Array, frozen, unchecked
 from myoquat.joints.crossovers import MinRows
-from myoquat.joints.vectors import joined
+from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.newton import moving_contacts
-from myoquat.muscle.wrapping.placed_surface import PlacedSurface
-from myoquat.muscle.wrapping.resolved_points import Poses, Site
-from myoquat.muscle.wrapping.route import Route, Segment
+from myoquat.muscle.wrapping.route import PlacedSurface, Route, Segment
 from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
-__all__ = ["Meeting", "contacts_alone"]
+__all__ = ["Meeting", "Poses", "Site", "contacts_alone"]
 
 NUMBERS_PER_CONTACT = 11  # of a contact with a closed form, as packed below
+
+
+Poses = Mapping[str, tuple[Array, Array]]  # body -> R, p in the world
+
+
+@frozen
+class Site:
+    """A point [m]: `world` (..., 3), and `local` in the frame of `body` if it is fixed to one ("" if not)."""
+
+    world: Array
+    body: str = ""
+    local: Array | None = None
+
+    @classmethod
+    def of(cls, poses: Poses, body: str, local: Array) -> "Site":
+        """The point `local` (..., 3) of a body."""
+        R, p = poses[body]
+        return cls(p + matvec(R, local), body, local)
+
+    def seen_from(self, poses: Poses, body: str) -> Array:
+        """(..., 3) the point in the frame of a body."""
+        if body == self.body and self.local is not None:
+            return self.local
+        R, p = poses[body]
+        return vecmat(self.world - p, R)
+
+    def or_else(self, condition: Array | bool, other: "Site") -> "Site":
+        """This point where the condition holds, elsewhere another."""
+        if isinstance(condition, bool):
+            return self
+        return Site(np.where(condition[..., None], self.world, other.world))
 
 
 @frozen

@@ -180,6 +180,8 @@ def test_the_path_of_a_batch_of_one_row_is_that_of_the_row():
 def test_the_path_over_a_list_of_one_surface_is_the_path_over_that_surface(name):
     rows = certificate.scenes((name,), 3, np.random.default_rng(1))
     (surface,), A, B = certificate.placed((name,), rows), rows[:, :3], rows[:, 3:6]
+    far = np.greater(*(np.linalg.norm(x - surface.position, axis=1) for x in (A, B)))[:, None]
+    A, B = np.where(far, B, A), np.where(far, A, B)  # from the nearer end, as paths over several surfaces
     contact = surface.contact(*(surface.seen(x) for x in (A, B)))
     ends = [np.linalg.norm(surface.in_body(P) - x, axis=1) for P, x in ((contact.P, A), (contact.Q, B))]
     length = np.where(contact.on, ends[0] + contact.arc + ends[1], np.linalg.norm(A - B, axis=1))
