@@ -59,17 +59,11 @@ def _own_ends(wrap: Wrap, *ends: PathPoint) -> list[Array]:
 
 @frozen
 class _Segment:
-    """A piece of a path before it is solved: its ends, whether the path takes it, and the surfaces that act on it."""
+    """A piece of a path before it is solved: its ends, and the surfaces that act on it."""
 
     start: Site
     end: Site
-    on: Array | bool
     meetings: list[Meeting]
-
-    def taken(self, number: int) -> Meeting:
-        """A meeting, where the path takes the piece."""
-        m = self.meetings[number]
-        return m if isinstance(self.on, bool) else replace(m, acts=self.on & m.acts)
 
 
 def path_contacts(
@@ -101,8 +95,9 @@ def _segments(
     last, active = Site.of(poses, path[0].body, path[0].local(system, q)), [path[0].active(system, q)]
     for point, acting in zip(path[1:], acting_surfaces(path, wraps), strict=True):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        meetings = [Meeting.of(wrap, last, site, poses, _reached(wrap, active)) for wrap in acting]
-        yield _Segment(last, site, on, meetings)
+        reached = [_reached(wrap, active) for wrap in acting]
+        acts = reached if isinstance(on, bool) else [on & x for x in reached]  # the path may not take the piece
+        yield _Segment(last, site, [Meeting.of(x, last, site, poses, y) for x, y in zip(acting, acts, strict=True)])
         last = site.or_else(on, last)
         active.append(on)
 
@@ -127,7 +122,7 @@ def _choose_pieces(segments: Sequence[_Segment]) -> None:
                 found.setdefault(id(meeting.wrap), []).append((i, j))
     for own in found.values():
         if len(own) > 1:
-            meetings = [segments[i].taken(j) for i, j in own]
+            meetings = [segments[i].meetings[j] for i, j in own]
             first = [m.in_the_way for m in meetings]
             free = ~reduce(or_, first)
             meetings = [m.solved(here | free) for m, here in zip(meetings, first, strict=True)]
@@ -146,7 +141,7 @@ def _slots(meetings: Sequence[Meeting]) -> tuple[Wrap, ...]:
 
 def _piece(segment: _Segment, poses: Poses, shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:
     """The piece over the surfaces that act."""
-    meetings = [segment.taken(j) for j in range(len(segment.meetings))]
+    meetings = segment.meetings
     if len(meetings) == 1:
         return over_one_surface(meetings[0].solved())
     return over_surfaces(meetings, segment.start, segment.end, poses, shared.get(_slots(meetings)))

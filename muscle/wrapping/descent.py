@@ -1,16 +1,9 @@
 """From a start to a local minimum of the length: fixed-point iterations over the surfaces, and Newton's method.
 
 A fixed-point iteration solves one surface after the other between its neighbours on the path. These are the point
-where the path left the last touched surface, and the point where it comes onto the next one. Between them the path
-touches the surface or passes it by. No iteration makes the path longer. A displacement along the path is gone after
-one iteration, across the path iterations converge only linearly. Where two iterations touch the same surfaces,
-Newton's method (`newton`) moves the tangent points of all of them at once. An iteration tests what it finds: one that
-changes nothing shows a solution. From a start in a plane Newton's method comes first: an iteration could take a surface
-to its only minimum between neighbours that still have to move.
-
-A path that runs through a surface elsewhere touches it there: the surface takes its place in the order along the path.
-Where surfaces overlap, no path touches all that it should. The touched surfaces then change for ever, and one of them
-is passed over: the first whose contact lies inside another one, or else the first that comes and goes.
+where the path left the last touched surface, and the point where it comes onto the next one. Where two iterations touch
+the same surfaces, Newton's method (`newton`) moves the tangent points of all of them at once, and an iteration tests
+what it finds. docs/wrapping_algorithm.md says why, and what happens where surfaces overlap.
 """
 
 from dataclasses import replace

@@ -1,20 +1,15 @@
 """Newton's method for a path over several surfaces: all its tangent points at once.
 
-For every touched surface an iterate holds a geodesic. It begins at the point P where the path comes onto the surface,
-in the direction t, has the length s, and ends at Q. The length of the path is stationary where two conditions hold at
-both ends of each line d between two surfaces. The line is tangent, d . n = 0 with the normal n, and goes straight on,
-d . b = 0 with b = n x t. Newton's method moves P by alpha t + beta b, turns t by gamma about n, and moves Q by epsilon
-t + eta b. Here eta = beta a + gamma r, where a, r are the surface's Jacobi fields along the geodesic. Source: A.
-Scholz, M. Sherman, I. Stavness, S. Delp, A. Kecskemethy, A fast multi-obstacle muscle wrapping method using natural
-geodesic variations, Multibody System Dynamics 36, 2016.
+For every touched surface an iterate holds a geodesic: where it begins, P, its direction t there, its length, and its
+end Q. A step moves P by alpha t + beta b, turns t by gamma about the normal n, and moves Q by epsilon t + eta b, with
+b = n x t and eta = beta a + gamma r, where a, r are the Jacobi fields. docs/wrapping_algorithm.md states the conditions
+and the source.
 
 On a shortest path a move along the path moves nothing aside. Of the four conditions of a surface, those of the lines
 aside therefore form a system of their own. It has one unknown beta per surface. The line before Q of the surface before
 gives gamma, and the line behind ties beta to that of the next surface. The tangencies give alpha and epsilon. The terms
-that are left out are of second order near the solution, as those are that Newton's method leaves out.
-
-Where a pivot of this system is positive, the length is not convex in beta. The step then goes downhill: no start ends
-in a saddle point.
+that are left out are of second order near the solution, as those are that Newton's method leaves out. Where a pivot of
+this system is positive, the length is not convex in beta. The step then goes downhill.
 """
 
 from collections.abc import Sequence

@@ -1,16 +1,8 @@
 """The shortest path between two points past several surfaces.
 
 A path is determined by its topology: which surfaces it touches, in which order, and on which side of each. From a start
-the length descends to a local minimum (`descent`), which settles the first two. The starts are one list:
-
-- the path over each surface alone, first the longest one, on each selection of sides of cylinders without a quadrant
-- paths past a sphere or an ellipsoid in PLANES planes at equal angles, through the ends or through its neighbours on
-  the best path so far. Those are used that are shorter than those in the planes beside them, and not far longer than
-  the path so far. A path that touches fewer surfaces hides none beside it
-
-A start is left out only where no path from it can be shorter: no path is shorter than the longest one over a single
-surface without a quadrant on its side. The shortest path is the answer. Its length may jump nearby where another one
-found is nearly as short, where a start led to no path though it was shorter, and where it is about to end (`saddle`).
+the length descends to a local minimum (`descent`), which settles the first two. docs/wrapping_algorithm.md lists the
+starts, says which are left out, and where the length of the shortest path found may jump.
 """
 
 import itertools

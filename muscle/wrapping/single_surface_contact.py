@@ -102,12 +102,10 @@ class Meeting:
         return result
 
     def solved(self, where: Array | bool = True) -> "Meeting":
-        """The same with its contact, solved `where` (...) it is asked for."""
+        """The same with its contact, solved `where` (...) it is asked for. Closed forms are known."""
         if self.contact is not None:
             return self
         wrap, seen, straight = self.wrap, self.seen, self.straight
-        if not wrap.solved:
-            return replace(self, contact=_placed(wrap, wrap.contact(*seen)))
         asked = always(straight.arc) & where & self.touches
         batch = np.shape(asked)
         A, B = (np.broadcast_to(x, (*batch, 3), subok=True) for x in seen)

@@ -15,7 +15,17 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = ["SURFACE_TOLERANCE", "Direction", "Plane", "RoundWrap", "Winding", "among_surfaces", "tangent"]
+__all__ = [
+    "SURFACE_TOLERANCE",
+    "Direction",
+    "Plane",
+    "RoundWrap",
+    "Winding",
+    "among_surfaces",
+    "inner",
+    "outer",
+    "tangent",
+]
 
 SURFACE_TOLERANCE = 2e-12  # of the square of the radius, up to which an end of a path lies on the surface: round-off
 SMALLEST = 1e-15  # [m^2] of a determinant below which MuJoCo takes lines as parallel
@@ -110,7 +120,7 @@ def around(
     without the sign.
     """
     inside, depth, a, b = outside(a, b, radius)
-    cross, along = a[0] * b[1] - a[1] * b[0], a[0] * b[0] + a[1] * b[1]
+    cross, along = outer(a, b), inner(a, b)
     aside, sense = np.abs(cross), np.where(cross < 0, -1.0, 1.0)
     behind: Array = inside & ~inside
     if ahead is not None:
@@ -124,12 +134,8 @@ def around(
         angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
     P, Q = tangent(a, before, radius, sense), tangent(b, after, radius, -sense)
     on = ((imaginary > 0) | ((imaginary == 0) & (real < 0)) | behind) & ~inside  # angle > 0, known before the angle
-    if (
-        ahead is None
-    ):  # the rate jumps where both ways are equally long: an end is on the other one's line to the centre
-        apart = on & (along < 0)
-        first, last = (np.where(apart, aside / np.sqrt(np.where(apart, inner(p, p), 1.0)), np.inf) for p in (b, a))
-        sides = first, last
+    if ahead is None:  # the rate of the length jumps where both ways are equally long
+        sides = _to_other_line(a, b, on & (along < 0))
     return Winding(on, before, after, P, Q, angle, inside, jump_of(on, inside, depth, sides))
 
 
@@ -140,18 +146,21 @@ def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plan
     neighbour crosses it beyond another surface. Around the front two senses are equally long for neighbours in one
     direction behind, but not the whole paths.
     """
-    a, b = neighbours
-    fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in neighbours]
-    sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in neighbours]
+    fronts, sides = [inner(ahead, p) for p in neighbours], [outer(ahead, p) for p in neighbours]
     around_front = (fronts[0] < 0) & (fronts[1] < 0) & (sides[0] * sides[1] > 0)
-    cross = np.abs(a[0] * b[1] - a[1] * b[0])
     found = []
-    for own, p, other, end in zip(jump, neighbours, (b, a), ends, strict=True):
+    for own, turned, p, end in zip(jump, _to_other_line(*neighbours, around_front), neighbours, ends, strict=True):
         beyond = (end[0] != p[0]) | (end[1] != p[1])
-        turned = np.where(around_front, cross / np.sqrt(np.where(around_front, inner(other, other), 1.0)), np.inf)
         crossing = np.minimum(_to_ray_behind(end, ahead), _to_ray_behind(p, ahead))
         found.append(np.minimum(np.minimum(own, turned), np.where(beyond, crossing, np.inf)))
     return found[0], found[1]
+
+
+def _to_other_line(a: Plane, b: Plane, where: Array) -> Both:
+    """How far each of two points is from the line through the other one and the centre, infinite but for `where`."""
+    cross = np.abs(outer(a, b))
+    first, second = (np.where(where, cross / np.sqrt(np.where(where, inner(p, p), 1.0)), np.inf) for p in (b, a))
+    return first, second
 
 
 def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Winding:
@@ -170,7 +179,7 @@ def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Windin
     P, Q, angle, opposite = choose(aside >= 0, left, right)
     P, Q, angle = choose((angle <= 0) & short.on, (short.P, short.Q, short.angle), (P, Q, angle))
     on = (angle > 0) & ~inside
-    size = np.sqrt(hint[0] * hint[0] + hint[1] * hint[1])
+    size = np.sqrt(inner(hint, hint))
     turns = np.where((left[2] > 0) | (right[2] > 0), np.abs(aside) / np.where(size > 0, size, 1.0), np.inf)
     jump = jump_of(on, inside, depth, (np.minimum(turns, opposite[0]), np.minimum(turns, opposite[1])))
     return Winding(on, short.before, short.after, P, Q, angle, inside, jump)
@@ -194,7 +203,7 @@ def _way(
     The last result is how near each end is to where its own tangent point is opposite to the hint.
     """
     P, Q = tangent(a, straight[0], radius, sense), tangent(b, straight[1], radius, -sense)
-    first, second = (np.arctan2(hint[0] * p[1] - hint[1] * p[0], hint[0] * p[0] + hint[1] * p[1]) for p in (P, Q))
+    first, second = (np.arctan2(outer(hint, p), inner(hint, p)) for p in (P, Q))
     opposite = (np.pi - np.abs(first)) * straight[0], (np.pi - np.abs(second)) * straight[1]
     return P, Q, sense * (second - first), opposite
 
@@ -211,6 +220,11 @@ def outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Pla
 def inner(p: Direction, q: Direction) -> Any:
     """The inner product of two directions in the plane."""
     return p[0] * q[0] + p[1] * q[1]
+
+
+def outer(p: Direction, q: Direction) -> Any:
+    """The cross product of two directions in the plane."""
+    return p[0] * q[1] - p[1] * q[0]
 
 
 def nearest(a: Plane, b: Plane) -> Plane:
@@ -241,7 +255,7 @@ def tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | flo
 def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, sided: Array | bool) -> tuple[Array, Both]:
     """Whether the straight line from a to b passes behind, and how near each end is to where the string changes
     sides."""
-    sides, fronts = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)], [inner(ahead, p) for p in (a, b)]
+    sides, fronts = [outer(ahead, p) for p in (a, b)], [inner(ahead, p) for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
     rear = sided & (fronts[0] < 0) & (fronts[1] < 0)
     square = inner(ahead, ahead)
@@ -258,7 +272,7 @@ def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, sided: Array | b
 
 def _to_ray_behind(p: Plane, ahead: Direction) -> Array:
     """How near a point is to the ray against `ahead`: the distance aside, or to its start."""
-    side, front = ahead[0] * p[1] - ahead[1] * p[0], ahead[0] * p[0] + ahead[1] * p[1]
+    side, front = outer(ahead, p), inner(ahead, p)
     square = inner(ahead, ahead)
     size = np.where(square > 0, square, 1.0)
     result: Array = np.sqrt(np.where(front < 0, side * side / size, inner(p, p)))
@@ -298,7 +312,7 @@ def beside_half_plane(a: Plane, b: Plane, radius: Array | float, side: Direction
     # about how far each end moves for a turn of the path's middle against the side by 1 rad
     arm, other_arm = (np.sqrt(inner(p, p)) for p in (a, b))
     if plane_turns:
-        cross = np.abs(a[0] * b[1] - a[1] * b[0])
+        cross = np.abs(outer(a, b))
         arm, other_arm = cross / other_arm, cross / arm
     jump = jump_of(on, inside, depth, (np.minimum(aside, tie * arm), np.minimum(aside, tie * other_arm)))
     return Winding(on, before, after, P, Q, angle, inside, jump)
@@ -309,7 +323,7 @@ def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
     x, y, gap = (P[0] - a[0], P[1] - a[1]), (Q[0] - b[0], Q[1] - b[1]), (a[0] - b[0], a[1] - b[1])
     det = y[1] * x[0] - y[0] * x[1]
     sign, size = np.where(det < 0, -1.0, 1.0), np.abs(det)
-    shares = [sign * (p[0] * gap[1] - p[1] * gap[0]) for p in (x, y)]
+    shares = [sign * outer(p, gap) for p in (x, y)]
     within = (np.minimum(*shares) >= 0) & (np.maximum(*shares) <= size)
     found: Array = within & (size >= SMALLEST)
     return found
@@ -334,7 +348,7 @@ def touching_inside(a: Plane, b: Plane, radius: Array | float, tolerance: float)
     x = nearest(a, b)
     on = (inner(x, x) > square) & ~inside
     far, near = (np.sqrt(inner(p, p)) for p in (a, b))
-    cross, both = a[0] * b[1] - a[1] * b[0], far * near
+    cross, both = outer(a, b), far * near
     triangle = radius / far, radius / near, inner(a, b) / both, np.abs(cross) / both
     begin = _search(np.pi / 2 + 0.0 * cross, triangle)
     found = while_loop(

@@ -15,6 +15,8 @@ from myoquat.muscle.wrapping.surfaces.circle import (
     RoundWrap,
     Winding,
     among_surfaces,
+    inner,
+    outer,
     tangent,
 )
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
@@ -93,9 +95,9 @@ class WrapCylinder(RoundWrap):
             return self.ahead[0], self.ahead[1]
         if line is None:
             return None
-        (ax, ay), (bx, by) = across(line)
-        sign = np.where(ax * by - ay * bx < 0, -1.0, 1.0)
-        return sign * (by - ay), sign * (ax - bx)
+        a, b = across(line)
+        sign = np.where(outer(a, b) < 0, -1.0, 1.0)
+        return sign * (b[1] - a[1]), sign * (a[0] - b[0])
 
     @property
     def sided(self) -> bool:
@@ -142,15 +144,15 @@ class WrapCylinder(RoundWrap):
         """OpenSim goes round the side of the first tangent point that is ahead. It adds nearly a turn to one that leads
         by more than half a turn to the left. It also goes round where the line is free but passes the axis behind,
         between an end ahead and an end behind (`WrapCylinder::wrapLine` of OpenSim 4.6)."""
-        ahead = self.ahead
+        ahead = self._side(None)
         assert ahead is not None  # as it is sided
         (a, b), winding = across((A, B)), self._winding(A, B, None)
         d = b[0] - a[0], b[1] - a[1]
-        front, step = (ahead[0] * x[0] + ahead[1] * x[1] for x in (a, d))
-        nearest = front * (d[0] * d[0] + d[1] * d[1]) - (a[0] * d[0] + a[1] * d[1]) * step
+        front, step = inner(ahead, a), inner(ahead, d)
+        nearest = front * inner(d, d) - inner(a, d) * step
         free = (front * (front + step) < 0) & (nearest < 0)
         left, right, left_end, right_end = (
-            ahead[0] * p[0] + ahead[1] * p[1] > 0
+            inner(ahead, p) > 0
             for p in (
                 tangent(x, straight, self.radius, sense)
                 for x, straight in ((a, winding.before), (b, winding.after))

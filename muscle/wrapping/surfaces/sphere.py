@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Plane, RoundWrap, Winding
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Plane, RoundWrap, Winding, inner, outer
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
@@ -56,9 +56,9 @@ class WrapSphere(RoundWrap):
         Where the hint is across that plane the path changes sides.
         """
         whole = as_array(self.hint)
-        share = np.sqrt((hint[0] * hint[0] + hint[1] * hint[1]) / dot(whole, whole))
-        farther = np.sqrt(np.maximum(a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]))
-        turns = share * np.abs(a[0] * b[1] - a[1] * b[0]) / np.where(farther > 0, farther, 1.0)
+        share = np.sqrt(inner(hint, hint) / dot(whole, whole))
+        farther = np.sqrt(np.maximum(inner(a, a), inner(b, b)))
+        turns = share * np.abs(outer(a, b)) / np.where(farther > 0, farther, 1.0)
         part = turns / np.where(farther > 0, turns + farther, 1.0)
         first, second = (np.where(winding.inside, x, np.minimum(x * part, turns)) for x in winding.jump)
         return replace(winding, jump=(first, second))

@@ -1,24 +1,17 @@
 """The shortest path through a ring, around the inner side of its tube, by Newton's method for its moment.
 
-On a surface of revolution rho^2 phi' = c is constant along a geodesic (Clairaut's relation). It is also constant along
-a straight line, and at a tangent point both have the same direction. So the whole path, on and off the tube, has one
-moment c [m]. It is that of its unit direction about the axis of the ring, the z axis here.
+The whole path, on and off the tube, has one moment c [m], that of its unit direction about the axis of the ring, the z
+axis here. docs/wrapping_algorithm.md, "A torus", states the conditions, the number w that takes the place of c, and
+what makes a solution a local minimum.
 
 A point of the tube is at azimuth phi around the ring of radius R, and at angle psi around the tube of radius r. The
 innermost points have psi = pi. The variable u = tan((psi - pi) / 2) replaces psi, since rho (1 + u^2) = h + H u^2. The
 radii of the hole and of the rim are h = R - r and H = R + r. The integrals along a geodesic are over w with sinh w = u
 sqrt((H - |c|) / (h - |c|)). They have no singularity nearer than pi / 2 above and below the real w, for every |c| < h.
 
-Three unknowns meet three conditions. The unknowns are the azimuths of the points where the path comes onto the tube and
-leaves it, and a number w for the rest. Both lines have the moment c, and the path between the points spans the azimuth
-between them. The number w orders the paths over the tube by how far they go around the axis. Up to w = w1 they are
-geodesics of the moment c = h (1 - exp(-w)). At w1, where h^3 = R c^2, the normal curvature of a geodesic vanishes at
-its innermost point. Beyond it a path lifts off there, and crosses the hole on the line of `_bridge` with the parameter
-sqrt(w - w1). The signs of w and c are equal.
-
-A solution is a local minimum if its lines do not enter the tube and the geodesic bends away from the surface. Its lines
-must not cross the plane of the ring outside of it. Between ends on the same side of that plane another solution may run
-over the tube, through the hole, and back around the outside. No two other solutions were found between the same ends.
+Up to w = w1 paths are geodesics of the moment c = h (1 - exp(-w)). At w1, where h^3 = R c^2, the normal curvature of a
+geodesic vanishes at its innermost point. Beyond it a path lifts off there, and crosses the hole on the line of
+`_bridge` with the parameter sqrt(w - w1). The signs of w and c are equal.
 """
 
 from functools import reduce
