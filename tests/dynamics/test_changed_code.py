@@ -5,10 +5,13 @@ import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from packed_loop import iterate
 
 import myoquat as mq
+from myoquat.analysis.recruitment import track
+from myoquat.data import Motion
 from myoquat.dynamics import Simulator
 from myoquat.joints.evaluation import kernel_for, traced_once
 from myoquat.kernels import compile
@@ -39,8 +42,8 @@ def law(formula, **members):
     return type("Law", (Base,), {"formula": formula, "__module__": __name__, **members})()
 
 
-def model_of(law):
-    system = mq.ArticulatedSystem((on_hinge("rod", "y"),))
+def model_of(law, **body):
+    system = mq.ArticulatedSystem((on_hinge("rod", "y", **body),))
     path = (mq.muscle.PathPoint("ground", (0.0, 0.0, 0.4)), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0)))
     return mq.Model(system, (mq.Muscle("cord", path, law),))
 
@@ -154,6 +157,23 @@ def test_one_calculation_sees_one_state_of_the_code(monkeypatch):
         assert kernel_for(("formula", formula), build) is first
     kernel_for(("formula", formula), build)
     assert runs == [None, None]
+
+
+def test_a_run_along_a_motion_is_one_calculation():
+    """Its windows between frames do not trace the code of users again, however many they are."""
+    traced = []
+
+    def formula(self, x):
+        traced.append(x)
+        return x
+
+    model, counts = model_of(law(formula), mass=1.0, inertia=(1.0, 1.0, 1.0)), []
+    for frames in (3, 8):
+        traced.clear()
+        rest = np.zeros((frames, 1))
+        track(model, Motion(model, np.linspace(0.0, 0.02, frames), rest, rest), rest)
+        counts.append(len(traced))
+    assert counts[0] == counts[1] > 0
 
 
 def test_models_of_the_package_are_not_traced_again(monkeypatch):

@@ -31,6 +31,7 @@ from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import Timing
 from myoquat.dynamics.simulation.problem import Start
+from myoquat.joints.evaluation import traced_once
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Outcome
 from myoquat.muscle.evaluate import acting_torques, muscle_forces, path_jacobian
@@ -435,7 +436,9 @@ def commands_of(found: Redundancy) -> tuple[Array, Array]:
 
 def tracked(drive: Drive, law: Law, step: float) -> Tracking:
     """The record of a run, and a warning to whoever called the public function if it did not reach its end."""
-    found = tracking_of(drive.model, drive.motion, drive.run(law, step))
+    with traced_once():
+        run = drive.run(law, step)
+    found = tracking_of(drive.model, drive.motion, run)
     if not found.complete:
         message = f"the simulation failed after {found.motion.time[-1]:.6g} s; the frames after are left out"
         warnings.warn(message, SimulationWarning, stacklevel=3)

@@ -35,13 +35,11 @@ from myoquat.analysis.recruitment.redundancy.redundancy import rigid_redundancy
 from myoquat.analysis.recruitment.redundancy.solving import check_searched
 from myoquat.core import Array, ArrayLike, check_types
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.joints.evaluation import traced_once
 from myoquat.muscle.model import Model
 
 __all__ = ["computed_muscle_control"]
 
 
-@traced_once()
 def computed_muscle_control(
     model: Model,
     motion: MotionLike,

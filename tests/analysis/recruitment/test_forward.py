@@ -190,8 +190,9 @@ def test_prescribed_excitations_act_with_their_delay_in_computed_muscle_control(
 
 def test_a_simulation_that_fails_keeps_what_it_has(sled):
     way = at_rest(sled, 0.1 * np.arange(4))
-    with pytest.warns(SimulationWarning, match="failed after 0 s; the frames after are left out"):
+    with pytest.warns(SimulationWarning, match="failed after 0 s; the frames after are left out") as caught:
         found = track(sled, way, torque=np.full((4, 1), 1e12))
+    assert caught[0].filename == __file__
     assert not found.complete
     assert "1 of 4 frames" in repr(found)
 
