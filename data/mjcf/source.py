@@ -15,13 +15,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from myoquat.core import Array, mujoco
+from myoquat.core import mujoco
 from myoquat.data.files import beside
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.reports import ImplausibleValues, ImplausibleWarning, UnsupportedElements
 from myoquat.data.xml import BASE, Element, IncludedFiles, complain, mended, parse
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import MAX_NUMBER
+from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 __all__ = ["CODES", "UNKNOWN", "Part", "Source", "open_source"]
 
@@ -53,19 +53,7 @@ UNREAD = (  # array, the number at which it does nothing, and what is left out
     ("jnt_plasticadr", -1, "plasticity"),
     ("tendon_plasticadr", -1, "plasticity"),
 )
-FINITE = (
-    *("body_pos", "body_quat", "body_ipos", "body_mass", "body_inertia", "body_gravcomp", "jnt_pos", "jnt_axis"),
-    *("jnt_stiffness", "jnt_range", "jnt_margin", "jnt_solref", "jnt_solimp", "jnt_actfrcrange", "dof_damping"),
-    *("dof_armature", "dof_frictionloss", "geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
-    *("geom_solref", "geom_solimp", "site_pos", "site_quat", "tendon_stiffness", "tendon_damping", "tendon_range"),
-    *("tendon_lengthspring", "tendon_frictionloss", "tendon_margin", "tendon_solref_lim", "tendon_solimp_lim"),
-    *("wrap_prm", "actuator_gear", "actuator_gainprm", "actuator_biasprm", "actuator_dynprm", "actuator_ctrlrange"),
-    *("actuator_forcerange", "actuator_actrange", "actuator_lengthrange", "eq_data", "key_qpos", "key_qvel"),
-    *("key_ctrl", "key_act", "qpos0", "qpos_spring"),
-)
-LIMIT = f"and at most {MAX_NUMBER:g} in size"
 PREFIXES = {"joint": "jnt", "equality": "eq"}  # of MuJoCo's arrays, by types of parts where they differ
-WORDS = {"jnt": "joint", "eq": "equality", "dof": "joint", "wrap": "option", "qpos0": "option", "qpos": "option"}
 
 
 # words for the numbers by which MuJoCo tells types
@@ -97,12 +85,14 @@ class Part:
         row = getattr(self.source.m, array)[self.index].tolist()
         if array in CODES:
             return CODES[array][row] if 0 <= row < len(CODES[array]) else UNKNOWN
+        if not all(map(is_plausible, row if isinstance(row, list) else (row,))):
+            self.complain(f"{key} must be finite, and at most {MAX_NUMBER:g} in size")
         return tuple(row) if isinstance(row, list) else row
 
     @property
     def name(self) -> str:
         """Its name in the file; empty without one."""
-        return "" if self.word == "option" else getattr(self.source.m, self.word)(self.index).name
+        return "" if self.word == "wrap" else getattr(self.source.m, self.word)(self.index).name
 
     @property
     def given(self) -> Any:
@@ -117,6 +107,8 @@ class Part:
 
     def complain(self, message: str) -> NoReturn:
         """Raise a ModelError with its file and line where they are known."""
+        if self.word == "dof":
+            Part(self.source, "joint", self.jntid).complain(message)
         file, line = self._place()
         element = f"{self.word} {self.name!r}" if self.name else self.word
         raise ModelError(message, element=element, line=line, file=file)
@@ -171,15 +163,13 @@ class Source:
     # ---- what no reader reads --------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Note everything that has no place here and that changes motions. ModelError for numbers that are not
-        finite."""
+        """Note everything that has no place here and that changes motions."""
         m = self.m
-        for array in FINITE:
-            for part in self._parts_in(array, ~(np.abs(getattr(m, array)) <= MAX_NUMBER)):
-                part.complain(f"{array.partition('_')[2] or array} must be finite, {LIMIT}")
         for array, idle, what in UNREAD:
-            for part in self._parts_in(array, getattr(m, array, np.zeros(0)) != idle):
-                part.note(what)
+            start, rows = array.partition("_")[0], getattr(m, array, np.zeros(0))
+            marked = np.unique(np.nonzero(rows != idle)[0])
+            for i in np.unique(m.dof_jntid[marked]) if start == "dof" else marked:
+                Part(self, "joint" if start in ("dof", "jnt") else start, int(i)).note(what)
         for word, count, what in (
             ("sensor", m.nsensor, "changes no motion"),
             ("deformable", m.nflex, "moves by itself"),
@@ -189,13 +179,6 @@ class Source:
         ):
             for _ in range(count):
                 self.unsupported.note(word, what, repr(word))
-
-    def _parts_in(self, array: str, marked: Array) -> list[Part]:
-        """The parts whose rows of an array have marked numbers; of those of degrees of freedom, the joints."""
-        start, rows = array.partition("_")[0], np.unique(np.nonzero(marked)[0])
-        if start == "dof":
-            rows = np.unique(self.m.dof_jntid[rows])
-        return [Part(self, WORDS.get(start, start), int(i)) for i in rows]
 
     def disabled(self, key: str) -> bool:
         """Whether a flag of the options is off, such as "GRAVITY"."""

@@ -159,15 +159,15 @@ def _section(root: Element, tag: str) -> Element:
 
 def _sites(tree: Tree, model: Model, driven: Sequence[Actuator]) -> dict[str, str]:
     """The sites at which actuators act, by their names: those of markers, or new ones."""
-    places = {(marker.body, tuple(marker.position)): marker.name for marker in model.markers}
+    names = {(marker.body, tuple(marker.position)): marker.name for marker in model.markers}
     sites = {}
     for actuator in driven:
         if isinstance(actuator, (PointActuator, TorqueActuator)):
             pushes = isinstance(actuator, PointActuator)
-            place = (actuator.body, tuple(actuator.point)) if pushes else (actuator.first, (0.0, 0.0, 0.0))  # type: ignore[union-attr]
-            if place not in places:
-                places[place] = tree.add_site(f"{actuator.name}-site", *place)
-            sites[actuator.name] = places[place]
+            key = (actuator.body, tuple(actuator.point)) if pushes else (actuator.first, (0.0, 0.0, 0.0))  # type: ignore[union-attr]
+            if key not in names:
+                names[key] = tree.add_site(f"{actuator.name}-site", *key)
+            sites[actuator.name] = names[key]
     return sites
 
 

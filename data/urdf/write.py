@@ -234,20 +234,20 @@ def _add_shape(link: Element, shape: Shape) -> None:
 
 
 def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
-    kind = body.joint.kind
-    if kind not in JOINTS:
+    joint_type = body.joint.kind
+    if joint_type not in JOINTS:
         known = ", ".join(sorted(JOINTS.keys() - {"continuous"}))
-        raise ModelError(f"URDF knows no {kind} joint; it knows {known}", element=f"body {body.name!r}")
+        raise ModelError(f"URDF knows no {joint_type} joint; it knows {known}", element=f"body {body.name!r}")
     drive = drives.get(body.names_of_coordinates[0], {}) if body.joint.nq == 1 else {}
     limit, mimic = drive.get("limit", {}), drive.get("mimic")
-    endless = kind == "revolute" and "lower" not in limit  # a hinge without a range
-    joint = add_with(robot, "joint", name=joint_name(body), type="continuous" if endless else kind)
+    endless = joint_type == "revolute" and "lower" not in limit  # a hinge without a range
+    joint = add_with(robot, "joint", name=joint_name(body), type="continuous" if endless else joint_type)
     _add_origin(joint, body.position, body.orientation)
     add_with(joint, "parent", link=body.parent)
     add_with(joint, "child", link=body.name)
     if hasattr(body.joint, "axis"):
         add_with(joint, "axis", xyz=body.joint.axis)
-    if kind == "prismatic" or limit:  # other readers refuse a slider without limits, or half of them
+    if joint_type == "prismatic" or limit:  # other readers refuse a slider without limits, or half of them
         add_with(joint, "limit", **_NO_LIMITS | limit)
     if mimic:
         add_with(joint, "mimic", **mimic)

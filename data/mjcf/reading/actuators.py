@@ -62,8 +62,9 @@ class FileDrive(Part):
             getattr(self, f"{key}range") if getattr(self, f"{key}limited") else None for key in ("ctrl", "force", "act")
         )
         on_joint = self.trntype in JOINTS
-        if on_joint and m.jnt_actfrclimited[self.on] and self.gear[0] and alone[self.on]:
-            ends = sorted(float(force) / self.gear[0] for force in m.jnt_actfrcrange[self.on])
+        joint = Part(source, "joint", self.on)
+        if on_joint and joint.actfrclimited and self.gear[0] and alone[self.on]:
+            ends = sorted(force / self.gear[0] for force in joint.actfrcrange)
             low, high = self.forces or ends
             self.forces = min(max(low, ends[0]), ends[1]), min(max(high, ends[0]), ends[1])
         self.problem = ""

@@ -181,7 +181,7 @@ DEFAULT_COLOR = (0.5, 0.5, 0.5, 1.0)
 INERTIA_ROUND_OFF = 1e-12  # relative, by which an inertia that was diagonalised may miss that of the file
 SLIP_SPEEDS = {"hinge": 0.01, "slide": 1e-3}  # [rad/s, m/s] below which dry friction is not at its greatest
 MIN_ANGLE = 1e-6  # [rad] at which a limit of a ball joint acts, whatever its margin
-NOWHERE, UNTURNED = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
+ORIGIN, UNTURNED = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
 
 
 class Skeleton:
@@ -238,7 +238,7 @@ class Skeleton:
         for k, row in enumerate(rows):
             joint = _joint(row)
             # the point about which it turns, which slides and free joints do not need
-            point = np.array(row[-1].pos if row[-1].type in ("hinge", "ball") else NOWHERE)
+            point = np.array(row[-1].pos if row[-1].type in ("hinge", "ball") else ORIGIN)
             resting: dict[str, Any] = {}
             if row[0].type == "free":  # its coordinates are those of the world
                 self.start += (*body.pos, *body.quat)

@@ -1,6 +1,6 @@
 """Equality constraints: of joints and fixed tendons as couplers, of bodies as loops and welds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.polynomial import Polynomial as Powers
@@ -85,8 +85,8 @@ def _another(skeleton: Skeleton, name: str) -> tuple[str, ...]:
 
 
 def _of_tendons(equality: Part, names: Sequence[str], skeleton: Skeleton) -> PolynomialCoupler | None:
-    """Lengths of fixed tendons L and M with L - L0 = sum of a_i (M - M0)^i: one coordinate as a polynomial of others.
-    None for tendons in space, and for higher powers of tendons of several joints."""
+    """Lengths of fixed tendons L and M with L - L0 = sum of a_i (M - M0)^i: the coordinate with the greatest factor, as
+    a polynomial of others. None for tendons in space, and for higher powers of tendons of several joints."""
     if not all(name in skeleton.combinations for name in names):
         return None
     first, second = ([skeleton.combinations[name] for name in names] + [{}])[:2]
@@ -100,9 +100,18 @@ def _of_tendons(equality: Part, names: Sequence[str], skeleton: Skeleton) -> Pol
     straight = {name: factor for name, factor in straight.items() if factor}
     if not straight:
         return None
+    dependent = max(straight, key=lambda key: abs(straight[key]))
     constant = float(curve.coef[0]) + length_at(straight, skeleton.refs)
-    powers = np.zeros(1) if not curved else _powers(curve, second, skeleton)
-    return _solved(straight, constant, (next(iter(second), ""), powers), skeleton, _name(equality))
+    terms = {(name, 1): -factor for name, factor in straight.items() if name != dependent}
+    if curved:
+        ((name, factor),) = second.items()
+        powers = curve(Powers([-factor * skeleton.refs[name], factor])).coef
+        constant += float(powers[0] - curve.coef[0])
+        terms |= {(name, power): float(c) for power, c in enumerate(powers) if power and c}
+    others = tuple(dict.fromkeys(name for name, _ in terms)) or _another(skeleton, dependent)
+    powers_of = [tuple(power if other == name else 0 for other in others) for name, power in terms]
+    coefficients, rows = (constant, *terms.values()), ((0,) * len(others), *powers_of)
+    return PolynomialCoupler(dependent, others, coefficients, rows, 1.0 / straight[dependent], name=_name(equality))
 
 
 def _of_paths(
@@ -119,35 +128,6 @@ def _of_paths(
     second = {"other": paths[1], "other_rest_length": rests[1]} if len(paths) > 1 else {}
     coefficients = given if second else given[:1]
     return PathLengthConstraint(paths[0], rests[0], coefficients, **second, name=_name(equality))  # type: ignore[arg-type]
-
-
-def _powers(curve: Powers, tendon: Mapping[str, float], skeleton: Skeleton) -> Array:
-    """The coefficients of powers of the coordinate of a tendon with a single joint, the constant one as zero."""
-    ((name, factor),) = tendon.items()
-    found = curve(Powers([-factor * skeleton.refs[name], factor])).coef
-    result: Array = np.array(found)
-    result[0] -= curve.coef[0]
-    return result
-
-
-def _solved(
-    straight: Mapping[str, float], constant: float, powers: tuple[str, Array], skeleton: Skeleton, name: str
-) -> PolynomialCoupler:
-    """sum of factors times coordinates = constant + a polynomial of one more, for the coordinate with the greatest
-    factor."""
-    driver, curve = powers
-    dependent = max(straight, key=lambda key: abs(straight[key]))
-    others = [other for other in straight if other != dependent]
-    if curve.any() or not others:
-        others += [driver] if curve.any() else _another(skeleton, dependent)
-    rows, coefficients = [(0,) * len(others)], [constant + float(curve[0])]
-    for k, other in enumerate(others):
-        terms = {1: -straight[other]} if other in straight else {i: float(c) for i, c in enumerate(curve) if i and c}
-        for power, coefficient in terms.items():
-            rows.append(tuple(power if j == k else 0 for j in range(len(others))))
-            coefficients.append(coefficient)
-    scale = 1.0 / straight[dependent]
-    return PolynomialCoupler(dependent, tuple(others), tuple(coefficients), tuple(rows), scale, name=name)
 
 
 def _loop(equality: Part, skeleton: Skeleton) -> PointLoop | Weld:
