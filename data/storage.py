@@ -1,6 +1,5 @@
 """OpenSim's tables of numbers over time, .mot and .sto: read and written."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -81,7 +80,12 @@ def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "
     _check_counts(path, header, table, warn)
     table, rows = _without_repeated_rows(table, rows, warn)
     check_times(path, rows, table[:, 0])
-    table, labels = _without_repeated_labels(table, labels, number, warn)
+    again = pd.Index(labels).duplicated()
+    if again.any():
+        twice = [*dict.fromkeys(label for label, repeated in zip(labels, again, strict=True) if repeated)]
+        named = ", ".join(map(repr, twice[:MAX_LABELS_SHOWN])) + (", ..." if len(twice) > MAX_LABELS_SHOWN else "")
+        warn(number, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
+        table, labels = table[:, ~again], list(dict.fromkeys(labels))
     attrs = {
         "in_degrees": _in_degrees(path, header, head),
         "header": {key: value for key, (value, _) in header.items()},
@@ -121,20 +125,6 @@ def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, warn: Warn) -> 
     )
     kept = np.append(~repeated, True)
     return table[kept], lines[kept]
-
-
-def _without_repeated_labels(
-    table: np.ndarray, labels: list[str], line: int, warn: Warn
-) -> tuple[np.ndarray, list[str]]:
-    """The first column of each label."""
-    first: dict[str, int] = {}
-    for column, label in enumerate(labels):
-        first.setdefault(label, column)
-    if len(first) < len(labels):
-        twice = [label for label, count in Counter(labels).items() if count > 1]
-        named = ", ".join(map(repr, twice[:MAX_LABELS_SHOWN])) + (", ..." if len(twice) > MAX_LABELS_SHOWN else "")
-        warn(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
-    return table[:, list(first.values())], list(first)
 
 
 def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], str]:

@@ -15,13 +15,13 @@ from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSp
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.fitted import FittedPoint
-from myoquat.muscle.forces import HuntCrossley, PassiveForce, PointSpring, SmoothSphereHalfSpace
+from myoquat.muscle.forces import HuntCrossley, PointSpring, SmoothSphereHalfSpace
 from myoquat.muscle.forces.bodies import FrameForce
 from myoquat.muscle.forces.coordinates import CoordinateForce
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, MusclePath
 
-__all__ = ["Stretch", "scaled", "scaled_constraint", "scaled_force"]
+__all__ = ["Stretch", "scaled", "scaled_part"]
 
 
 Factors = Mapping[str, Array]
@@ -48,8 +48,8 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
         system=system,
         muscles=muscles,
         couplers=tuple(_coupler(coupler, model.system, factors) for coupler in model.couplers),
-        constraints=tuple(scaled_constraint(constraint, stretch) for constraint in model.constraints),
-        forces=tuple(scaled_force(force, stretch) for force in model.forces),
+        constraints=tuple(scaled_part(constraint, stretch) for constraint in model.constraints),
+        forces=tuple(scaled_part(force, stretch) for force in model.forces),
         markers=tuple(
             replace(m, position=tuple(factors.get(m.body, unit) * np.array(m.position))) for m in model.markers
         ),
@@ -153,73 +153,53 @@ class Stretch:
 
 
 @singledispatch
-def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
-    """The constraint between the scaled bodies, whose points move with them; angles of frames stay.
+def scaled_part(part: Any, stretch: Stretch) -> Any:
+    """The constraint or force between the scaled bodies, whose points move with them; angles of frames stay.
 
-    A distance grows as that of its points at the start. The axis of a line and the half axes of an ellipsoid grow as
-    the body does along them. A type of constraint registers its own rule. Raises ModelError for a constraint whose
-    lengths are not known.
+    A distance and the length of a spring grow as the distance of their points at the start. The axis of a line and the
+    half axes of an ellipsoid grow as the body does along them. Stiffnesses stay, and so do forces on coordinates. A
+    type of constraint or force registers its own rule. Raises ModelError for one whose lengths are not known.
     """
-    raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
+    element = part.label if isinstance(part, Constraint) else part.element
+    raise ModelError("what scaling makes of its lengths is not determined", element=element)
 
 
-@scaled_constraint.register(PointLoop)
-@scaled_constraint.register(Weld)
-def _(constraint: PointLoop | Weld, stretch: Stretch) -> Constraint:
-    return stretch.placed(constraint)
+@scaled_part.register
+def _(part: CoordinateForce, stretch: Stretch) -> CoordinateForce:
+    return part
 
 
-@scaled_constraint.register
-def _(constraint: Distance, stretch: Stretch) -> Constraint:
-    new = stretch.placed(constraint)
-    return replace(new, distance=constraint.distance * stretch.growth(constraint, new))
+@scaled_part.register
+def _(part: PointLoop | Weld | FrameForce, stretch: Stretch) -> Any:
+    return stretch.placed(part)
 
 
-@scaled_constraint.register
-def _(constraint: PointOnLine, stretch: Stretch) -> Constraint:
-    return replace(stretch.placed(constraint), axis=_vector(stretch.of(constraint.first) * constraint.axis))
+@scaled_part.register
+def _(part: Distance | PointSpring, stretch: Stretch) -> Any:
+    new, length = stretch.placed(part), "distance" if isinstance(part, Distance) else "rest_length"
+    return replace(new, **{length: getattr(part, length) * stretch.growth(part, new)})
 
 
-@scaled_constraint.register
-def _(constraint: OnSurface, stretch: Stretch) -> Constraint:
-    turned = rotation_matrix(quaternion_from_euler(np.array(constraint.first_angles), "XYZ"))
-    radii = np.array(constraint.radii) * _along(stretch.of(constraint.first), turned)
-    return replace(stretch.placed(constraint), radii=_vector(radii))
+@scaled_part.register
+def _(part: PointOnLine, stretch: Stretch) -> PointOnLine:
+    return replace(stretch.placed(part), axis=_vector(stretch.of(part.first) * part.axis))
 
 
-@singledispatch
-def scaled_force(force: PassiveForce, stretch: Stretch) -> PassiveForce:
-    """The force between the scaled bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
-
-    A type of force registers its own rule. Raises ModelError for a force whose lengths are not known.
-    """
-    raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
+@scaled_part.register
+def _(part: OnSurface, stretch: Stretch) -> OnSurface:
+    turned = rotation_matrix(quaternion_from_euler(np.array(part.first_angles), "XYZ"))
+    radii = np.array(part.radii) * _along(stretch.of(part.first), turned)
+    return replace(stretch.placed(part), radii=_vector(radii))
 
 
-@scaled_force.register
-def _(force: CoordinateForce, stretch: Stretch) -> PassiveForce:
-    return force
-
-
-@scaled_force.register
-def _(force: FrameForce, stretch: Stretch) -> PassiveForce:
-    return stretch.placed(force)
-
-
-@scaled_force.register
-def _(force: PointSpring, stretch: Stretch) -> PassiveForce:
-    new = stretch.placed(force)
-    return replace(new, rest_length=force.rest_length * stretch.growth(force, new))
-
-
-@scaled_force.register
-def _(force: SmoothSphereHalfSpace, stretch: Stretch) -> PassiveForce:
+@scaled_part.register
+def _(force: SmoothSphereHalfSpace, stretch: Stretch) -> SmoothSphereHalfSpace:
     sphere, half_space = (_surface(surface, stretch) for surface in (force.sphere, force.half_space))
     return replace(force, sphere=sphere, half_space=half_space)  # type: ignore[arg-type]
 
 
-@scaled_force.register
-def _(force: HuntCrossley, stretch: Stretch) -> PassiveForce:
+@scaled_part.register
+def _(force: HuntCrossley, stretch: Stretch) -> HuntCrossley:
     materials = (
         replace(material, surfaces=tuple(_surface(surface, stretch) for surface in material.surfaces))
         for material in force.materials

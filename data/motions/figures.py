@@ -1,7 +1,6 @@
 """What is drawn of a motion and of what belongs to it: coordinates, velocities, activations and tensions as panels."""
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,11 @@ def motion_panels(model: Any, q: Array, u: Array | None, activation: Array | Non
     system = model.system if isinstance(model, Model) else model
     found = coordinate_panels(system, q)
     if u is not None:
-        found += velocity_panels(system, u)
+        units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
+        found += by_unit(system.velocity_names, units, u)
     if isinstance(model, Model):
-        found += muscle_panels(model.muscle_names, activation, force)
+        known = (("activations", "", activation), ("muscle tensions", "N", force))
+        found += [Panel(title, unit, model.muscle_names, x, shared=True) for title, unit, x in known if x is not None]
     return found
 
 
@@ -46,20 +47,6 @@ def coordinate_panels(system: ArticulatedSystem, q: Array) -> list[Panel]:
     table = angle_table(system, np.arange(float(len(q))), q, None, False)
     names = [str(name) for name in table.columns]
     return by_unit(names, [system.coordinate_units[name] for name in names], table.to_numpy(dtype=float))
-
-
-def velocity_panels(system: ArticulatedSystem, u: Array) -> list[Panel]:
-    """Velocities by unit."""
-    units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
-    return by_unit(system.velocity_names, units, u)
-
-
-def muscle_panels(names: Sequence[str], activation: Array | None, force: Array | None) -> list[Panel]:
-    """Activations and tensions of muscles, as far as they are known."""
-    given = (("activations", "", activation), ("muscle tensions", "N", force))
-    return [
-        Panel(title, unit, tuple(names), values, shared=True) for title, unit, values in given if values is not None
-    ]
 
 
 # ---- Films of motions as stick figures: bones and muscles, which are darker the harder they pull ------------------

@@ -159,6 +159,9 @@ class ContactForce(LoadingForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
+        for surface in vars(self).values():
+            if isinstance(surface, ContactSurface):
+                surface.check(system, self.element)
         for pair in self.pairs:
             self.check_apart(*(surface.body for surface in pair))
 
@@ -357,9 +360,7 @@ class LinearContact(ContactForce):
         return self.stiffness / 2 * d * d
 
     def check(self, system: ArticulatedSystem) -> None:
-        for surface in (self.first, self.second):
-            surface.check(system, self.element)
-        if not (can_touch(self.first, self.second) or can_touch(self.second, self.first)):
+        if not can_touch(*self.pairs[0]):
             types = " and ".join(type(surface).__name__ for surface in (self.first, self.second))
             raise ModelError(f"contact between {types} is not supported", element=self.element)
         super().check(system)
@@ -450,11 +451,6 @@ class SmoothSphereHalfSpace(ContactForce):
         c = self.dissipation
         at_rest = 0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * 2 / (3 * c)) if may_be_nonzero(c) else 1.0
         return total * at_rest * a * width / 2
-
-    def check(self, system: ArticulatedSystem) -> None:
-        for surface in (self.sphere, self.half_space):
-            surface.check(system, self.element)
-        super().check(system)
 
 
 @cache

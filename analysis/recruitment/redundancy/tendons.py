@@ -20,9 +20,8 @@ from myoquat.analysis.recruitment.redundancy.coupled import Recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.core import Array
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of
+from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of, tendon_forces, tendon_strains
 from myoquat.muscle.laws.shared_structure import stacked_laws
-from myoquat.muscle.laws.stretched import tendon_forces, tendon_strains
 from myoquat.muscle.model import Model
 
 __all__ = ["Tendons"]

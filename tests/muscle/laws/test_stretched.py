@@ -7,8 +7,7 @@ from scipy.optimize import elementwise
 from myoquat import kernels
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, Schutte1993, Thelen2003
-from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
-from myoquat.muscle.laws.stretched import tendon_forces, tendon_strain, tendon_strains
+from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of, tendon_forces, tendon_strain, tendon_strains
 
 MAX_STRAIN = 0.3
 
