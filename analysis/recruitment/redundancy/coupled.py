@@ -177,40 +177,25 @@ def outer_lines(ends: Ends, high: Array, low: Array, top: Array) -> tuple[Array,
     return np.where(high, rest.max(axis=0), rest.min(axis=0)), slope
 
 
-class _Ranges:
-    """Ranges of the first m variables of programs, and lines over them."""
+def _narrowed(programs: Programs, m: int, price: Array, left: float) -> Programs:
+    """Programs whose first m variables are where w |x|^p - price x exceeds its least value by at most `left`."""
+    w, power, price = programs.weights[:, :m], float(programs.power or 2.0), price[:, :m]
+    ends = programs.lower[:, :m], programs.upper[:, :m]
 
-    def __init__(self, programs: Programs, m: int) -> None:
-        self.p, self.m = programs, m
-        self.low, self.top = programs.lower[:, :m].copy(), programs.upper[:, :m].copy()
+    def value(x: Array) -> Array:
+        return terms.cost(w, power, x) - price * x
 
-    def narrow(self, price: Array, left: float) -> None:
-        """To the points where w |x|^p - price x exceeds its least value by at most `left`."""
-        w, p, m = self.p.weights[:, : self.m], float(self.p.power or 2.0), self.m
-        price = price[:, :m]
-        point = self._cheapest(price)
-        most = terms.cost(w, p, point) - price * point + left
-        for name, end in (("low", self.low), ("top", self.top)):
-            inner, outer = point.copy(), end.copy()
-            inside = terms.cost(w, p, outer) - price * outer <= most
-            for _ in range(MAX_HALVINGS):
-                middle = (inner + outer) / 2
-                within = terms.cost(w, p, middle) - price * middle <= most
-                inner, outer = np.where(within, middle, inner), np.where(within, outer, middle)
-            setattr(self, name, np.where(inside, end, outer))
-
-    def _cheapest(self, price: Array) -> Array:
-        """(k, m) where w |x|^p - price x is least within the ranges."""
-        w, p = self.p.weights[:, : self.m], float(self.p.power or 2.0)
-        tried = np.stack([self.low, self.top, np.clip(terms.cheapest(w, p, price), self.low, self.top)])
-        values = terms.cost(w, p, tried) - price * tried
-        return np.take_along_axis(tried, np.argmin(values, axis=0)[None], axis=0)[0]
-
-    @property
-    def programs(self) -> Programs:
-        lower, upper = self.p.lower.copy(), self.p.upper.copy()
-        lower[:, : self.m], upper[:, : self.m] = self.low, self.top
-        return replace(self.p, lower=lower, upper=upper)
+    tried = np.stack([*ends, np.clip(terms.cheapest(w, power, price), *ends)])
+    least = np.take_along_axis(tried, np.argmin(value(tried), axis=0)[None], axis=0)[0]
+    most, bounds = value(least) + left, []
+    for end, whole in zip(ends, (programs.lower, programs.upper), strict=True):
+        inner, outer = least, end
+        for _ in range(MAX_HALVINGS):
+            middle = (inner + outer) / 2
+            within = value(middle) <= most
+            inner, outer = np.where(within, middle, inner), np.where(within, outer, middle)
+        bounds.append(np.concatenate([np.where(value(end) <= most, end, outer), whole[:, m:]], axis=-1))
+    return replace(programs, lower=bounds[0], upper=bounds[1])
 
 
 def trial_bound(
@@ -225,11 +210,10 @@ def trial_bound(
     rows = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
     price = vecmat(rows, programs.B)
     bound = float(programs.certificates(x, rows, price)[0].sum())
-    ranges = _Ranges(programs, m)
     for _ in range(MAX_TIGHTENINGS):
-        ranges.narrow(price, max(effort - bound, 0.0) + TIGHTENING_GAP * abs(effort))
-        given, coupling = ranges.programs, lines(ranges.low, ranges.top)
-        found = solve_coupled(given, coupling)
+        programs = _narrowed(programs, m, price, max(effort - bound, 0.0) + TIGHTENING_GAP * abs(effort))
+        coupling = lines(programs.lower[:, :m], programs.upper[:, :m])
+        found = solve_coupled(programs, coupling)
         if found.status != Status.SOLVED:
             break
         before, bound = bound, max(bound, found.bound)

@@ -26,38 +26,28 @@ from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import compiled, kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import joined, matvec
-from myoquat.kernels import Kernel, compile
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, acting_wrenches, law_forces, path_jacobian, path_lengths
-from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.path import MusclePath
-from myoquat.muscle.segments.lengths import (
-    carried_bodies,
-    carried_wrenches as muscle_wrenches,
-    lengths,
-    velocity_jacobian,
-)
-from myoquat.muscle.segments.tables import tables_pay
+from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches as muscle_wrenches
 
 __all__ = [
     "Demands",
     "Effort",
     "LawParameters",
     "Paths",
-    "constraint_lines",
     "joint_lines",
     "joints_of",
     "least_activations",
     "paths_along",
     "picked",
-    "reserve_lines",
     "rest_forces",
     "secants",
     "strengths",
@@ -152,25 +142,18 @@ class Paths(NamedTuple):
 def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
     """At poses q (t, nq), of the joints of these bodies, by their numbers."""
     system, count, m = model.system, len(joints), len(model.muscles)
-    q = MuscleCall(model).q(q).inputs["q"].array
-    bones = model.paths_on_bones if count else ()
-    apart = tables_pay(model.paths)  # then lengths and J have programs of their own
-    if apart and not count:
-        return Paths(path_lengths(model, q), path_jacobian(model, q), np.zeros((len(q), 0, m, 3)),
-                     np.zeros((len(q), 0, 3, 3)))  # fmt: skip
+    lines, parents = np.zeros((len(q), 0, m, 3)), np.zeros((len(q), 0, 3, 3))
+    if count:
+        bones = model.paths_on_bones
 
-    def formula(q: Array) -> tuple[Array, ...]:
-        own = () if apart else (lengths(system, model.paths, q), velocity_jacobian(system, model.paths, q))
-        return *own, *(x for i in joints for x in joint_lines(system, bones, q, i))
+        def formula(q: Array) -> tuple[Array, ...]:
+            return tuple(x for i in joints for x in joint_lines(system, bones, q, i))
 
-    def build(content: str | None) -> Kernel:
-        return compile(formula, {"q": (system.nq,)}, name="trial_paths", content=content)
-
-    kernel: Any = kernel_for(("trial_paths", model.content_key, tuple(joints)), build)
-    found = kernel(q)
-    own, rows = ((path_lengths(model, q), path_jacobian(model, q)), found) if apart else (found[:2], found[2:])
-    lines, parents = np.reshape(rows[::2], (count, len(q), m, 3)), np.reshape(rows[1::2], (count, len(q), 3, 3))
-    return Paths(own[0], own[1], np.swapaxes(lines, 0, 1), np.swapaxes(parents, 0, 1))
+        names = [f"{name}{i}" for i in joints for name in ("lines", "parent")]
+        kernel: Any = compiled(("joint_lines", model.content_key, tuple(joints)), formula, {"q": (system.nq,)}, names)
+        rows = kernel(q)
+        lines, parents = np.stack(rows[::2], axis=1), np.stack(rows[1::2], axis=1)
+    return Paths(path_lengths(model, q), path_jacobian(model, q), lines, parents)
 
 
 def joint_lines(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, body: int) -> tuple[Array, Array]:
@@ -196,7 +179,7 @@ def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
     return -np.asarray(np.einsum("tcji,tcj->tci", parents, passing[:, list(joints), :3]))
 
 
-def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
+def _constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
     """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there.
 
     They are those for a unit of what a motion lacks without constraints (see
@@ -220,7 +203,7 @@ def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parent
     return -np.swapaxes(np.swapaxes(parents, -1, -2) @ passing, -1, -2)
 
 
-def reserve_lines(
+def _reserve_lines(
     model: Model, q: Array, reserves: Sequence[AnyReserve], joints: Sequence[int], parents: Array
 ) -> Array:
     """(t, c, r, 3) the forces on the parents of joints, in their axes, of reserves at c = 1 that act on bodies."""
@@ -351,15 +334,6 @@ def _beside(own: Array, more: Sequence[Array]) -> Array:
     return np.concatenate([own, *more], axis=-1) if more else own
 
 
-class Units(NamedTuple):
-    """The tensions F0 + F1 x of variables x that reach from low to high, (t, m) each."""
-
-    F0: Array
-    F1: Array
-    low: Array
-    high: Array
-
-
 class Demands:
     """The demands of a motion in every frame.
 
@@ -453,7 +427,7 @@ class Demands:
         """What the reserves give in a model at poses q (t, nq), without forces of constraints."""
         self.columns = reserve_columns(model.system, self.reserves, q)
         self.helps = picked(np.swapaxes(self.columns, -1, -2), self.C)
-        self.pushes = reserve_lines(model, q, self.reserves, joints, self.parents)
+        self.pushes = _reserve_lines(model, q, self.reserves, joints, self.parents)
 
     @property
     def searched(self) -> int | None:
@@ -501,7 +475,7 @@ class Demands:
     def _press(self, motion: Motion, joints: tuple[int, ...], J: Array) -> None:
         """Add what forces of constraints and the motion itself press on the parents of the joints."""
         model = self.model
-        self.through = constraint_lines(model, motion, joints, self.parents)
+        self.through = _constraint_lines(model, motion, joints, self.parents)
         self.outer = self.needed.wrenches
         if joints:
             self.outer = self.outer + acting_wrenches(
@@ -577,18 +551,14 @@ class Demands:
             raise ValueError(f"{name} has shape {values.shape}; there are {self.count} frames")
         return values[self.numbers]
 
-    def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
-        """The variables of the programs, where the tensions are F0 + F1 a (t, m)."""
-        low, high = self.low, self.high
-        if effort.of == "activation":
-            return Units(F0, F1, low, high)
-        strength = strengths(self.model)
-        return Units(np.zeros(F0.shape), np.broadcast_to(strength, F0.shape), (F0 + F1 * low) / strength,
-                     np.maximum(F0 + F1 * high, F0 + F1 * low) / strength)  # fmt: skip
-
     def programs(self, F0: Array, F1: Array, effort: Effort) -> Programs:
-        """Where the tensions are F0 + F1 a (t, m)."""
-        F0, F1, low, high = self.units(F0, F1, effort)
+        """Where the tensions are F0 + F1 a (t, m), programs of the activations, or of the stresses in an effort of
+        these."""
+        low, high = self.low, self.high
+        if effort.of == "stress":
+            strength, ends = strengths(self.model), (F0 + F1 * low, F0 + F1 * high)
+            low, high = ends[0] / strength, np.maximum(*ends) / strength
+            F0, F1 = np.zeros(F0.shape), np.broadcast_to(strength, F0.shape)
         G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
         A = np.empty((len(F0), len(self.names), F0.shape[1] + len(self.reserves)))
         np.multiply(np.swapaxes(self.arms, -1, -2), F1[:, None, :], out=A[..., : F0.shape[1]])
