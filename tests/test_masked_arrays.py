@@ -100,45 +100,32 @@ def values():
     t = known["motion"].time
     markers, sensors = Markers(t, ("heel",), np.zeros((12, 1, 3))), Orientations(t, ("A_imu",), [[[1.0, 0, 0, 0]]] * 12)
     emg = Emg(t, (model.muscle_names[0],), np.full((12, 1), 0.1))
-    shared = known | {
-        "markers": markers,
-        "qdot": np.zeros(8),
-        "qd": np.zeros(8),
-        "q0": known["q"],
-        "q1": known["q"],
+    return known | {
+        **dict.fromkeys(("q0", "q1", "start", "pose", "relative_to"), known["q"]),
+        **dict.fromkeys(("qdot", "qd"), np.zeros(8)),
+        **dict.fromkeys(("markers", "data"), markers),
+        **dict.fromkeys(("about", "point"), np.zeros(3)),
+        **dict.fromkeys(("axes", "directions"), np.eye(3)),
+        **dict.fromkeys(("p", "bandwidth"), np.ones(6)),
+        **dict.fromkeys(("controls", "x0"), np.zeros(1)),
+        **dict.fromkeys(("h", "duration", "longest_gap"), 0.1),
         "u0": known["u"],
         "t": np.zeros(2),
         "eliminated": np.zeros(2, int),
-        "about": np.zeros(3),
-        "point": np.zeros(3),
-        "axes": np.eye(3),
-        "start": known["q"],
         "values": {"A.Q0": np.ones(2)},
-        "p": np.ones(6),
-        "controls": np.zeros(1),
-        "x0": np.zeros(1),
-        "h": 0.1,
         "steps": 2,
-        "duration": 0.1,
         "parameters": {"gravity.2": np.zeros(2)},
-        "longest_gap": 0.1,
         "multipliers": np.ones(1),
         "activations": emg,
         "orientations": sensors,
-        "data": markers,
         "factors": {"A": np.ones(3)},
-        "bandwidth": np.ones(6),
         "joint": "A",
-        "directions": np.eye(3),
-        "pose": known["q"],
-        "relative_to": known["q"],
         "muscle_forces": np.zeros((12, 6)),
         "wrenches": np.zeros((12, 2, 6)),
         "step": None,
         "action": np.zeros(6),
         "actions": np.zeros((1, 6)),
     }
-    return shared
 
 
 @cache
@@ -164,123 +151,53 @@ def owners():
         "JointForceFits": JointForceFits("A", {}, {}),
         "Environment": Environment(PoseTask(model, low=model.start, high=model.start)),
         "VectorEnvironment": begun,
-        "FilteredMotion": FilteredMotion(
-            arm(), t, np.zeros((12, 1)), np.zeros((12, 1)), covariance=np.tile(np.eye(2), (12, 1, 1))
-        ),
+        "FilteredMotion": FilteredMotion(arm(), t, *np.zeros((2, 12, 1)), covariance=np.tile(np.eye(2), (12, 1, 1))),
         "Simulator": Simulator(arm(), parameters=["gravity.2"], external_torque=True),
     }
 
 
 @cache
-def fits():
-    """Fitted paths without a path."""
-    return PathFits({})
-
-
-@cache
 def own():
     """Arguments of single functions and classes where those by name do not fit."""
-    model, t = arm(), np.linspace(0.0, 0.1, 12)
-    rows = {"q": np.zeros((12, 1)), "u": np.zeros((12, 1))}
-    muscle = {
-        "model": model,
-        "q": [0.0],
-        "u": [0.0],
-        "activation": [0.5],
-        "excitation": [0.5],
-        "state": [0.2],
-        "rate": [0.0],
-    }
-    moving = {
-        "model": model,
-        "motion": Motion(model, t, rows["q"], rows["u"], rows["q"]),
-        "activation": np.full((12, 1), 0.5),
-        "excitation": np.full((12, 1), 0.5),
-        "states": np.full((12, 1), 0.2),
-    }
-    simulated = muscle | {"q0": [0.0], "u0": [0.0], "torque": [0.0], "muscle_states": [0.2]}
+    model, t, two_link = arm(), np.linspace(0.0, 0.1, 12), values()["model"]
+    q, motion = np.zeros((12, 1)), values()["motion"]
+    tip = {"model": model, "data": Markers(t, ("tip",), np.zeros((12, 1, 3)))}
+    muscle = {"model": model, "q": [0.0], "u": [0.0], "activation": [0.5], "state": [0.2], "rate": [0.0]}
     chain = {"q": [0.0], "qd": [0.0], "qdd": [0.0], "tau": [0.0], "f_end": [0.0, 0.0, 0.0]}
-    squares = {"M": np.eye(2), "Q": np.zeros(2), "A": np.eye(2), "b": np.zeros(2), "levels": [(np.eye(2), np.zeros(2))]}
-    still = {"u": [[0.0] * 6] * 12, "q": values()["motion"].q}
+    squares = {"M": np.eye(2), "A": np.eye(2), "b": np.zeros(2), "levels": [(np.eye(2), np.zeros(2))]}
+    posed = {"fits": PathFits({}), "poses": values()["q"][None]}
     second = {"weights": np.zeros(6), "direction": (np.zeros(6),) * 3}
-    over = {
-        "model": mq.load_model("two_link", rotations="sequence"),
-        "over": "A.p2",
-        "values": np.ones(2),
-        "q": np.ones(6),
-    }
+    over = {"model": mq.load_model("two_link", rotations="sequence"), "over": "A.p2", "values": np.ones(2)}
+    of_muscle = ("muscle_state_rates", "muscle_state_residuals", "muscle_forces", "muscle_torques", "acting_torques")
     return {
-        "muscle_state_rates": muscle,
-        "muscle_state_residuals": muscle,
-        "equilibrium_states": muscle,
-        "muscle_forces": muscle,
-        "muscle_torques": muscle,
-        "actuator_forces": muscle,
-        "acting_torques": muscle,
-        "acting_wrenches": muscle,
-        "activation_rates": muscle,
-        "metabolic_power": moving,
-        "simulate": simulated,
-        "Simulator": simulated,
-        "HillLaw": {"length": 0.5, "speed": 0.0, "activation": 0.5},
-        "motion_from_states": {
-            "model": model,
-            "time": t,
-            **rows,
-            "activation": moving["activation"],
-            "muscle_states": moving["states"],
-        },
+        **dict.fromkeys(of_muscle, muscle),
+        **dict.fromkeys(("skeleton_id", "skeleton_fd", "skeleton_bias"), chain),
+        **dict.fromkeys(("classical", "augmented", "working", "kkt", "priorities"), squares),
+        **dict.fromkeys(("forward_dynamics_hvp", "inverse_dynamics_hvp"), second),
+        **dict.fromkeys(("plot_moment_arms", "plot_lengths", "plot_tensions"), over),
+        **dict.fromkeys(("certify", "fit_paths", "fit_joint_forces"), posed),
+        "metabolic_power": {"model": model, "motion": Motion(model, t, q, q, q), "activation": q + 0.5,
+                            "states": q + 0.2},
+        "simulate": {"model": model, "muscle_states": [0.2]},
+        "Simulator": {"q0": [0.0], "u0": [0.0], "muscle_states": [0.2]},
+        "HillLaw": {"length": 0.5, "speed": 0.0},
+        "motion_from_states": {"model": model, "q": q, "muscle_states": q + 0.2},
         "states_from_motion": {"motion": pd.DataFrame({"A.Q0": [0.0]}, index=[0.0]), "in_degrees": False},
         "load_motion": {"model": model, "start": [0.0]},
-        "skeleton_id": chain,
-        "skeleton_fd": chain,
-        "skeleton_bias": chain,
-        "skeleton_end": chain,
-        "skeleton_mass": chain,
         "forward_dynamics_gamma": {"gamma": Gamma(lambda y, q0: y, lambda q: q, 8)},
-        "classical": squares,
-        "augmented": squares,
-        "working": squares,
-        "kkt": squares,
-        "priorities": squares,
-        "Model": {"activation": np.full(6, 0.1), "controls": np.zeros(1)},
-        "Parameters": {"values": np.ones(6)},
         "plot_loads": {"over": np.arange(3.0), "forces": {"a": np.ones((3, 3))}},
         "plot_socket": {"cone": JointCone("A", (0, 0, 1.0), 0.5), "forces": {"a": np.ones((3, 3))}},
-        "joint_loads": {
-            "motion": Motion(values()["model"], np.linspace(0, 0.5, 12), still["q"], still["u"]),
-            "torque": np.zeros((12, 6)),
-        },
-        "track": {"activation": np.full((12, 6), 0.1), "torque": np.zeros((12, 6))},
-        "joint_angles": {"axes": (np.eye(3), np.eye(3))},
-        "kalman_filter": {
-            "model": model,
-            "data": Markers(t, ("tip",), np.zeros((12, 1, 3))),
-            "start": np.zeros(1),
-            "start_velocity": np.zeros(1),
-        },
-        "FilteredMotion": rows,
-        "forward_dynamics_hvp": second,
-        "inverse_dynamics_hvp": second,
-        "inverse_kinematics": {
-            "model": model,
-            "data": Markers(t, ("tip",), np.zeros((12, 1, 3))),
-            "coordinates": {"rod.angle": np.ones(12)},
-            "start": np.zeros(1),
-        },
+        "joint_loads": {"motion": Motion(two_link, np.linspace(0, 0.5, 12), motion.q, np.zeros((12, 6)))},
+        "track": {"activation": np.full((12, 6), 0.1)},
+        "kalman_filter": tip | {"start_velocity": [0.0]},
+        "FilteredMotion": {"q": q},
+        "inverse_kinematics": tip | {"coordinates": {"rod.angle": np.ones(12)}},
         "moment_arm_surface": {"over": {"A.Q0": np.ones(2)}},
-        "plot_moment_arms": over,
-        "plot_lengths": over,
-        "plot_tensions": over,
         "gait_events_from_markers": {"feet": {"right": ("heel", "heel")}, "pelvis": ["heel"], "direction": np.ones(3)},
         "gait_parameters": {"events": GaitEvents({}, {}, (0.0, 1.0), "forces"), "direction": np.ones(3)},
-        "plot_cycles": {"trials": [values()["motion"]], "reference": {"A.Q0": (np.zeros(101), np.ones(101))}},
-        "certify": {"fits": fits(), "poses": values()["q"][None]},
-        "fit_paths": {"poses": values()["q"][None]},
-        "fit_joint_forces": {"poses": values()["q"][None]},
-        "cloud_poses": {"motion": values()["q"][None], "spread": 0.1},
-        "Explorer.__init__": {"model": values()["model"]},
-    }
+        "plot_cycles": {"trials": [motion], "reference": {"A.Q0": (np.zeros(101), np.ones(101))}},
+        "cloud_poses": {"spread": 0.1},
+    }  # fmt: skip
 
 
 def saved(label):
