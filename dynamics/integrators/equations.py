@@ -103,8 +103,11 @@ class StateEquations:
         """((..., n),) where these activations start, with the numbers p (..., k) that vary; () without any."""
         if not self.delayed:
             return ()
-        own: dict[Any, Any] = {("actuators", i, "activation"): actuator.activation
-                               for i, actuator in enumerate(self.muscled.actuators) if actuator.delayed}  # fmt: skip
+        place = self.muscled.actuators.index
+        delayed = actuators.delayed(self.muscled).values()
+        own: dict[Any, Any] = {
+            ("actuators", place(actuator), "activation"): actuator.activation for actuator in delayed
+        }
         if p is None or self.varied is None:
             return (np.array([*own.values()]),)
         given = {location.steps: p[..., k] for k, location in enumerate(self.varied.locations)}
