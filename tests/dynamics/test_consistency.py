@@ -24,7 +24,7 @@ def test_forward_dynamics_inverts_inverse_dynamics_on_many_trees():
     Every fifth tree has up to 30 bodies, the others up to 8. `python -m benchmarks trees` does 1,000 trees of up to 30
     bodies and shows the worst.
     """
-    ill, count = 0, draws(100, 300)
+    ill, count = 0, draws(40, 300)
     for seed in range(count):
         system, q, u, udot, f_ext = _case(seed, largest=8 if seed % 5 else 30)
         if not system.nu:
