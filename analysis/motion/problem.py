@@ -47,7 +47,6 @@ from myoquat.analysis.motion.structure import (
     PoseStructure,
     Sensor,
     elimination_order,
-    loaded_point,
     matrix_of_points,
 )
 from myoquat.analysis.motion.task_coordinates import (
@@ -63,10 +62,10 @@ from myoquat.dynamics.factor import ascended, descended, factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints import frames
-from myoquat.joints.motion import Motion, kinematics, world_poses
+from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.vectors import components, cross, dot, matvec, row_cross, vecmat
+from myoquat.joints.vectors import components, dot, matvec, row_cross, vecmat
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "constrained_step", "elimination_order", "rotation_vector"]
@@ -195,46 +194,36 @@ class PoseProblem(PoseStructure):
         return found
 
     def task_residuals(self, q: Array, data: Data) -> list[Array]:
-        """(...) y_j - y_j(q) of every coordinate task; of angles in place of a quaternion, within half a turn."""
+        """(..., 1) y_j - y_j(q) of every coordinate task; of angles in place of a quaternion, within half a turn."""
         found, entries = [], components(q)
         for j, place in enumerate(self.task_locations):
-            wanted = data.values[..., j]
-            x = coordinate_value(place, entries)
-            if place.ball is None:
-                found.append(wanted - x)
-                continue
-            unit = 2 * np.pi / angle_period(place)
-            turned = unit * (wanted - x)
-            found.append(np.arctan2(np.sin(turned), np.cos(turned)) / unit)
+            off = data.values[..., j] - coordinate_value(place, entries)
+            if place.ball is not None:
+                unit = 2 * np.pi / angle_period(place)
+                off = np.arctan2(np.sin(unit * off), np.cos(unit * off)) / unit
+            found.append(off[..., None])
         return found
+
+    def _residuals(self, q: Array, poses: list[Pair], given: Data) -> list[list[tuple[Array, Array]]]:
+        """The weights (...) and residuals (..., k) of markers, sensors, tasks, and constraints with weights."""
+        parts = (
+            (given.position_weights, self.marker_residuals(poses, given)),
+            (given.rotation_weights, self.sensor_residuals(poses, given)),
+            (given.value_weights, self.task_residuals(q, given)),
+        )
+        pulled = [(np.array(weight), -c.position(self.system, q, given.time)) for c, weight in self.pulling]
+        return [*([(weights[..., k], r) for k, r in enumerate(own)] for weights, own in parts), pulled]
 
     def cost(self, q: Array, data: Array) -> Array:
         """(...) c(q)."""
-        given = self.unpacked(data)
-        poses = world_poses(self.system.tree, kinematics(self.system.tree, q))
-        return self._cost(q, poses, given)
+        given, poses = self.unpacked(data), world_poses(self.system.tree, kinematics(self.system.tree, q))
+        return _cost(self._residuals(q, poses, given))
 
-    def _cost(self, q: Array, poses: list[Pair], given: Data) -> Array:
-        parts = [given.position_weights[..., k] * dot(r, r) for k, r in enumerate(self.marker_residuals(poses, given))]
-        thetas = self.sensor_residuals(poses, given)
-        parts += [given.rotation_weights[..., k] * dot(r, r) for k, r in enumerate(thetas)]
-        parts += [given.value_weights[..., k] * r * r for k, r in enumerate(self.task_residuals(q, given))]
-        for constraint, weight in self.pulling:
-            phi = constraint.position(self.system, q, given.time)
-            parts.append(weight * dot(phi, phi))
-        return sum(parts[1:], start=parts[0])
-
-    def errors(self, q: Array, data: Array) -> tuple[Array, Array, Array]:
-        """(markers (..., n) [m], sensors (..., s) [rad], tasks (..., c)): lengths of the residuals."""
-        given = self.unpacked(data)
-        poses = world_poses(self.system.tree, kinematics(self.system.tree, q))
-        lengths = [
-            [np.sqrt(dot(r, r)) for r in self.marker_residuals(poses, given)],
-            [np.sqrt(dot(r, r)) for r in self.sensor_residuals(poses, given)],
-            [np.abs(r) for r in self.task_residuals(q, given)],
-        ]
-        markers, sensors, tasks = (_stacked(part, q) for part in lengths)
-        return markers, sensors, tasks
+    def errors(self, q: Array, data: Array) -> list[Array]:
+        """Markers (..., n) [m], sensors (..., s) [rad] and tasks (..., c): lengths of the residuals."""
+        given, poses = self.unpacked(data), world_poses(self.system.tree, kinematics(self.system.tree, q))
+        lengths = [[np.sqrt(dot(r, r)) for _, r in part] for part in self._residuals(q, poses, given)[:3]]
+        return [np.stack(np.broadcast_arrays(*part, subok=True), -1) if part else 0.0 * q[..., :0] for part in lengths]
 
     def violation(self, q: Array, data: Array) -> Array:
         """(...) the greatest |phi| of the constraints."""
@@ -254,52 +243,36 @@ class PoseProblem(PoseStructure):
         given, tree = self.unpacked(data), self.system.tree
         motion = kinematics(tree, q)
         poses = world_poses(tree, motion)
-        loads = PointLoads(self.system)
-        for k, r in enumerate(self.marker_residuals(poses, given)):
-            link, p = self._spot(self.markers[k])
+        loads, residuals = PointLoads(self.system), self._residuals(q, poses, given)
+        markers, sensors, tasks, pulled = residuals
+        for marker, (w, r) in zip(self.markers, markers, strict=True):
+            link, p = self._spot(marker)
             if link != WORLD:
-                w = given.position_weights[..., k, None]
-                f = vecmat(w * r, poses[link][0])
-                loads.push(link, cross(p, f), f)
-                loads.weigh(link, *loaded_point(w, p, 0.0 * f if bent is None else bent[..., None] * f))
-        for k, theta in enumerate(self.sensor_residuals(poses, given)):
-            link, _ = self._mount(self.sensors[k])
+                f = vecmat(w[..., None] * r, poses[link][0])
+                loads.add_point(link, w[..., None], p, f, 0.0 if bent is None else bent[..., None])
+        for sensor, (w, theta) in zip(self.sensors, sensors, strict=True):
+            link, w = self._mount(sensor)[0], w[..., None]
             if link != WORLD:
-                w = given.rotation_weights[..., k, None]
-                loads.push(link, w * theta, np.zeros(3))
-                loads.weigh(link, np.zeros(1), np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+                inertia = np.zeros(1), np.zeros(3), w * np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+                loads.add(link, (w * theta, np.zeros(3)), inertia)
         wrenches = transmitted(tree, motion, loads.forces)
         force = generalized(self.system, motion, wrenches)
-        normal = matrix_of_points(
-            self.system, q, motion, loads.inertias, None if bent is None else _scaled(wrenches, bent)
-        )
-        force, normal = self._with_pull(q, given, *self._with_tasks(q, given, force, normal, motion))
-        return Terms(self._cost(q, poses, given), force, normal)
+        bending = None if bent is None else [(bent[..., None] * n, bent[..., None] * f) for n, f in wrenches]
+        normal = matrix_of_points(self.system, q, motion, loads.inertias, bending)
+        rows = [(*one, self._task_row(q, place)) for one, place in zip(tasks, self.task_locations, strict=True)]
+        rows += [(*one, c.position_jacobian(self.system, q, given.time))
+                 for one, (c, _) in zip(pulled, self.pulling, strict=True)]  # fmt: skip
+        for w, r, A in rows:
+            force = force + w[..., None] * vecmat(r, A)
+            normal = normal + w[..., None, None] * (A.mT @ A)
+        return Terms(_cost(residuals), force, normal)
 
-    def _with_tasks(self, q: Array, given: Data, force: Array, normal: Array, motion: Motion) -> tuple[Array, Array]:
-        """What the coordinate tasks add."""
-        if not self.tasks:
-            return force, normal
-        batch = np.broadcast_shapes(q.shape[:-1], given.value_weights.shape[:-1])
-        rows = []
-        for place in self.task_locations:
-            row: Array = np.zeros((*batch, self.system.nu)) + 0.0 * q[..., :1]
-            for k, rate in zip(driving_velocities(place), coordinate_rates(place, q), strict=True):
-                row[..., k] = rate
-            rows.append(row)
-        for j, (row, r) in enumerate(zip(rows, self.task_residuals(q, given), strict=True)):
-            w = given.value_weights[..., j, None]
-            force = force + w * r[..., None] * row
-            normal = normal + (w * row)[..., :, None] * row[..., None, :]
-        return force, normal
-
-    def _with_pull(self, q: Array, given: Data, force: Array, normal: Array) -> tuple[Array, Array]:
-        """What constraints with weights add."""
-        for constraint, weight in self.pulling:
-            A = constraint.position_jacobian(self.system, q, given.time)
-            force = force - weight * vecmat(constraint.position(self.system, q, given.time), A)
-            normal = normal + weight * (A.mT @ A)
-        return force, normal
+    def _task_row(self, q: Array, place: Place) -> Array:
+        """(..., 1, nu) the derivative of a coordinate."""
+        row: Array = np.zeros((*q.shape[:-1], self.system.nu)) + 0.0 * q[..., :1]
+        for k, rate in zip(driving_velocities(place), coordinate_rates(place, q), strict=True):
+            row[..., k] = rate
+        return row[..., None, :]
 
     def reduced(self, q: Array, terms: Terms, bent: Array | None = None) -> tuple[Array, Array]:
         """Right-hand side (..., n) and normal matrix (..., n, n) on the free velocities.
@@ -308,23 +281,22 @@ class PoseProblem(PoseStructure):
         bent: as in `terms`; couplers add their part.
         """
         f, N = self.on_free(q, terms.force, terms.normal, bent)
-        return _opened(f, N, self.open_rows(q, f))
+        return _opened(f, N, self.open_to(q, f)) if self.bounds else (f, N)
 
     def constrained(self, q: Array, terms: Terms, data: Data, damping: Array, bent: Array | None = None) -> Step:
         """The step from q along the constraints. Which coordinates press against their bounds depends on the forces of
         the constraints, and these on which do: both are found in turns."""
         phi, A = self.constraint_rows(q, data.time)
         f, N = self.on_free(q, terms.force, terms.normal, bent)
-        pull, open_ = f[..., self.touched], np.ones(len(self.touched))
+        open_: Array = np.ones(len(self.free))
         for _ in range(ACTIVE_SET_ITERATIONS if self.bounds else 1):
-            forces = multipliers(A, pull, open_)
-            rest = self.with_touched(pull - vecmat(forces, A), f)
-            open_ = self.open_touched(q, rest)
+            forces = multipliers(A, f, open_)
+            rest = f - vecmat(forces, A)
+            open_ = self.open_to(q, rest)
         if bent is not None:
             N = N + self.constraint_curvature(q, data.time, bent[..., None] * forces)
-        f, N = _opened(f, N, self.open_rows(q, rest))
-        rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
-        step = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
+        f, N = _opened(f, N, open_)
+        step = constrained_step(self.order, self._damped(N, data, damping), f, A * open_[..., None, :], phi)
         longest = _longest(step.v)
         shortened = MAX_CONSTRAINT_STEP / np.maximum(longest, MAX_CONSTRAINT_STEP)
         return step._replace(v=step.v * shortened[..., None], force=rest)
@@ -487,23 +459,15 @@ def rotation_vector(R: Array) -> Array:
     return quaternion_log(np.where(Q[..., :1] < 0, -Q, Q))
 
 
-def _opened(f: Array, N: Array, rows: list[tuple[int, Array]]) -> tuple[Array, Array]:
-    """f and N with rows, 1 or 0 of each, taken out where they are 0; the diagonal stays."""
-    for row, open_ in rows:
-        f[..., row] = f[..., row] * open_
-        diagonal = N[..., row, row]
-        N[..., row, :] = N[..., row, :] * open_[..., None]
-        N[..., :, row] = N[..., :, row] * open_[..., None]
-        N[..., row, row] = diagonal
-    return f, N
+def _opened(f: Array, N: Array, open_: Array) -> tuple[Array, Array]:
+    """f and N with the velocities taken out whose open_ (..., n) is 0; the diagonal stays."""
+    kept = open_[..., :, None] * open_[..., None, :]
+    diagonal = np.arange(f.shape[-1])
+    kept[..., diagonal, diagonal] = 1.0
+    return f * open_, N * kept
 
 
-def _scaled(wrenches: list[Pair], share: Array) -> list[Pair]:
-    return [(share[..., None] * n, share[..., None] * f) for n, f in wrenches]
-
-
-def _stacked(entries: list[Array], q: Array) -> Array:
-    """(..., n) of entries (...), or (..., 0)."""
-    if not entries:
-        return np.zeros((*q.shape[:-1], 0))
-    return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
+def _cost(residuals: list[list[tuple[Array, Array]]]) -> Array:
+    """(...) the sum of the squares of all residuals, with their weights."""
+    first, *others = [w * dot(r, r) for part in residuals for w, r in part]
+    return sum(others, start=first)

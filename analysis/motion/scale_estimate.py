@@ -194,10 +194,9 @@ class ScaleProblem:
 
     def _along(self, problem: PoseProblem, q: Array, rows: slice, J: Array, r: Array) -> tuple[Array, Array, Array]:
         """(J (t, i, n) without coordinates that press against their bounds, A^+ (t, n, k), I - A^+ A (t, n, n))."""
-        time, open_ = self.frames.time[rows], np.ones((len(q), J.shape[-1]))
+        time = self.frames.time[rows]
         back, along = problem.pseudo_inverse(q, time)
-        for row, one in problem.open_rows(q, (along @ (J.mT @ r))[..., 0]):
-            open_[:, row] = one
+        open_ = np.broadcast_to(problem.open_to(q, (along @ (J.mT @ r))[..., 0]), (len(q), J.shape[-1]))
         if not open_.all():
             back, along = problem.pseudo_inverse(q, time, open_)
         return J * open_[:, None, :], back, along

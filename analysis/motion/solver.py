@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.problem import PoseProblem, Search
+from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core import Array, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
@@ -85,7 +85,7 @@ class _Solver:
         def solver(name: str, far: bool) -> Callable[..., Array]:
             def solved(z: Array, data: Array) -> Array:
                 step = partial(problem.step, far=far)
-                found = while_loop(_goes_on, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
+                found = while_loop(lambda at: at.left > 0, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
                 return problem.packed(problem.finished(found, CONVERGED_STEP))
 
             return kept(name, solved, {"z": problem.search_size, "data": size}, ["z_new"])
@@ -116,7 +116,7 @@ class _Solver:
         those that cost much more than another one are given up."""
         near = damping == NEAR_START_DAMPING
         found, size, cost = self._run(self.near if near else self.far, q, data, damping, one_frame)
-        for again in range(self._restarts):
+        for again in range(MAX_RESTARTS if self.near is not self.far else 0):
             rows = ~(size <= CONVERGED_STEP)
             if one_frame:
                 rows &= cost <= HOPELESS_COST_RATIO * cost.min()
@@ -125,10 +125,6 @@ class _Solver:
             start = q[rows] if near and not again else self.onto(found[rows], data[rows])
             found[rows], size[rows], cost[rows] = self._run(self.far, start, data[rows], FAR_START_DAMPING)
         return found, size
-
-    @property
-    def _restarts(self) -> int:
-        return MAX_RESTARTS if self.near is not self.far else 0
 
     def _run(
         self, solve: Callable[..., Array], q: Array, data: Array, damping: float, one_frame: bool = False
@@ -153,10 +149,6 @@ class _Solver:
         return at.q.copy(), size, cost
 
 
-def _goes_on(search: Search) -> Array:
-    return search.left > 0
-
-
 Ranges = Mapping[int, tuple[float, float]]
 
 
@@ -176,33 +168,32 @@ def fit_frames(
     elif len(time):
         first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
         anchor = solver.onto(start, data[first])
-        q[first], size[first] = _first(problem, solver, anchor, data[first], ranges)
+        q[first], size[first] = _first(solver, anchor, data[first], ranges)
         stride = 1 if method == "sequential" else BATCH_STRIDE
         _spread(solver, q, size, data, first, stride)
     q = _normalized(problem, q)
     if start.ndim == 1:
-        _mend(problem, solver, q, size, data)
-    _turn_to_tasks(problem, solver, q, size, data)
+        _mend(solver, q, size, data)
+    _turn_to_tasks(solver, q, size, data)
     _name(problem, q, start, ranges)
     return _assessed(solver, time, frames, q, size <= CONVERGED_STEP, empty)
 
 
-def _first(
-    problem: PoseProblem, solver: _Solver, start: Array, data: Array, ranges: Ranges | None
-) -> tuple[Array, float]:
+def _first(solver: _Solver, start: Array, data: Array, ranges: Ranges | None) -> tuple[Array, float]:
     """(nq,) the pose of one frame, and the size of its next step.
 
     The search starts from the start and from other orientations of the root. Where `ranges` are given, it also starts
     from poses scattered about the best of these, inside the ranges. Of equally good poses, the one nearest to the start
     is taken.
     """
-    found, size, cost = _solved(problem, solver, np.concatenate([start[None], _turned(problem, start)]), data)
+    problem = solver.problem
+    found, size, cost = _solved(solver, np.concatenate([start[None], _turned(problem, start)]), data)
     if ranges is not None:
         best = found[int(np.argmin(cost))]
-        parts = _solved(problem, solver, _scattered(problem, best, ranges, np.ones(len(problem.free))), data)
+        parts = _solved(solver, _scattered(problem, best, ranges, np.ones(len(problem.free))), data)
         if (parts[2] < cost.min() * (1 - 1e-6)).any():  # what the data do not determine stays
             known = problem.determined(best[None], data[None])
-            parts = _solved(problem, solver, _scattered(problem, best, ranges, known), data)
+            parts = _solved(solver, _scattered(problem, best, ranges, known), data)
             found, size, cost = (np.concatenate(pair) for pair in zip((found, size, cost), parts, strict=True))
     scale = float(problem.unpacked(data).scale)
     equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
@@ -210,12 +201,12 @@ def _first(
     return found[best], float(size[best])
 
 
-def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
+def _solved(solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
     """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
     rows = np.broadcast_to(data, (len(tries), len(data)))
     found, size = solver(solver.onto(tries, rows), rows, one_frame=True)
-    found = _normalized(problem, found)
-    return found, size, _cost(problem, solver, found, rows)
+    found = _normalized(solver.problem, found)
+    return found, size, _cost(solver, found, rows)
 
 
 def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) -> Array:
@@ -276,12 +267,12 @@ def _spread(solver: _Solver, q: Array, size: Array, data: Array, first: int, str
             step //= 2
 
 
-def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
+def _mend(solver: _Solver, q: Array, size: Array, data: Array) -> None:
     """Solve frames again that are much worse than a neighbour, or far from one that is better. They start from that
     neighbour, and the better solution is kept. This is repeated next to frames that have changed."""
-    fresh: Array = np.ones(len(q), dtype=bool)
+    problem, fresh = solver.problem, np.ones(len(q), dtype=bool)
     scale = problem.unpacked(data).scale
-    cost = _cost(problem, solver, q, data)
+    cost = _cost(solver, q, data)
     while fresh.any():
         changed: Array = np.zeros(len(q), dtype=bool)
         for way in (1, -1):
@@ -293,7 +284,7 @@ def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Ar
                 continue
             again, sizes = solver(before[rows], data[rows])
             again = _normalized(problem, again)
-            costs = _cost(problem, solver, again, data[rows])
+            costs = _cost(solver, again, data[rows])
             better = costs < cost[rows] * (1 - MIN_RELATIVE_GAIN)
             kept = rows[better]
             q[kept], size[kept], cost[kept], changed[kept] = again[better], sizes[better], costs[better], True
@@ -306,9 +297,10 @@ def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others:
     return ~(cost <= RETRY_COST_RATIO * others + round_off) | (far & (cost > others + round_off))
 
 
-def _turn_to_tasks(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
+def _turn_to_tasks(solver: _Solver, q: Array, size: Array, data: Array) -> None:
     """Solve frames again in which a hinge is more than half a turn away from what a task wants, from the turn nearest
     to that."""
+    problem = solver.problem
     if not problem.tasks:
         return
     turning = {h.columns[0] for h in free_hinges(problem, with_tasks=True) if len(h.columns) == 1}
@@ -341,7 +333,7 @@ def _name(problem: PoseProblem, q: Array, start: Array, ranges: Ranges | None) -
             q[:, columns] = x
 
 
-def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:
+def _cost(solver: _Solver, q: Array, data: Array) -> Array:
     """(t,) costs, infinite off the constraints."""
     cost, *_, off = solver.assess(q, np.ascontiguousarray(data))
     return np.where(np.isfinite(cost) & (off < MAX_COUNTED_VIOLATION), cost, np.inf)

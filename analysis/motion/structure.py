@@ -82,14 +82,15 @@ class PointLoads:
         self.inertias: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6)) for _ in system.tree.links]
         self.forces: list[MotionPair] = [(np.zeros(3), np.zeros(3)) for _ in system.tree.links]
 
-    def push(self, link: int, n: Array, f: Array) -> None:
-        """Add a force."""
-        self.forces[link] = self.forces[link][0] + n, self.forces[link][1] + f
-
-    def weigh(self, link: int, m: Array | float, h: Array, inertia: Array) -> None:
-        """Add an inertia."""
+    def add(self, link: int, force: MotionPair, inertia: Inertia) -> None:
+        """Add a force and an inertia to those of a link."""
+        self.forces[link] = self.forces[link][0] + force[0], self.forces[link][1] + force[1]
         own = self.inertias[link]
-        self.inertias[link] = own[0] + m, own[1] + h, own[2] + inertia
+        self.inertias[link] = own[0] + inertia[0], own[1] + inertia[1], own[2] + inertia[2]
+
+    def add_point(self, link: int, w: Array, p: Array, f: Array, bent: Array | float = 1.0) -> None:
+        """Add a point of weight w (..., 1) at p under a force f. `bent`: as of `loaded_point`."""
+        self.add(link, (cross(p, f), f), loaded_point(w, p, bent * f))
 
 
 def matrix_of_points(
@@ -117,8 +118,7 @@ def curvature_of_points(system: ArticulatedSystem, q: Array, forces: Iterable[Po
         frame = tree.frames[body]
         if frame.link != WORLD:
             p, f = frame.p + frame.R @ point, vecmat(force, poses[frame.link][0])
-            loads.push(frame.link, cross(p, f), f)
-            loads.weigh(frame.link, *loaded_point(np.zeros(1), p, f))
+            loads.add_point(frame.link, np.zeros(1), p, f)
     wrenches = transmitted(tree, motion, loads.forces)
     return generalized(system, motion, wrenches), -matrix_of_points(system, q, motion, loads.inertias, wrenches)
 
@@ -290,15 +290,14 @@ class PoseStructure:
         at = time[..., 0] if self.sizes[-1] else 0.0 * scale[..., 0]
         return Data(positions, weights, rotations, turning, values, pulling, scale[..., 0], at)
 
-    def open_rows(self, q: Array, f: Array) -> list[tuple[int, Array]]:
-        """For every bounded coordinate its row among the free velocities, and 0 where f (..., n) presses it against its
-        bound, 1 elsewhere."""
-        found = []
+    def open_to(self, q: Array, f: Array) -> Array:
+        """(..., n) for the free velocities: 0 where f (..., n) presses a coordinate against its bound, 1 elsewhere."""
+        found: list[Array] = [np.ones(())] * len(self.free)
         for k, i, lower, upper in self.bounds:
             row = self.free.index(k)
             pressed = ((q[..., i] <= lower) & (f[..., row] < 0)) | ((q[..., i] >= upper) & (f[..., row] > 0))
-            found.append((row, np.where(pressed, 0.0, 1.0)))
-        return found
+            found[row] = np.where(pressed, 0.0, 1.0)
+        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-1)
 
     # ---- constraints ----------------------------------------------------------------------------------------
 
@@ -322,11 +321,13 @@ class PoseStructure:
         return [place for place, k in enumerate(self.free) if k in near]
 
     def constraint_rows(self, q: Array, time: Array) -> tuple[Array, Array]:
-        """(phi (..., k), A (..., k, c) on the velocities that are touched, couplers followed); a formula of symbols."""
+        """(phi (..., k), A (..., k, n) on the free velocities, couplers followed), zero where not touched."""
         assert self.equations is not None
-        return self.equations.position(q, time), self._touched_rows(self.equations, q, time)
+        phi, touched = self.equations.position(q, time), self._touched_rows(self.equations, q, time)
+        return phi, _placed(touched, self.touched, len(self.free))
 
     def _touched_rows(self, equations: Constraints, q: Array, time: Array) -> Array:
+        """(..., k, c) the rows of some constraints on the velocities that are touched."""
         A = equations.position_jacobian(q, time).copy()
         for dependent, driver, slope in self._slopes(q):
             A[..., driver] = A[..., driver] + slope[..., None] * A[..., dependent]
@@ -338,12 +339,19 @@ class PoseStructure:
 
         Forces on points have the geometric stiffness of `myoquat.analysis.motion.structure`; other constraints are
         differentiated."""
-        points, others, pulls = list[PointForce](), list[Constraint](), list[Array]()
-        for part, force in self._by_part(q, time, forces):
-            on_points = part.point_forces(force) if isinstance(part, Holonomic) and self._simple_velocities else None
-            points += on_points or []
-            others += [part] if on_points is None else []
-            pulls += [force] if on_points is None else []
+        points, others, pulls, start = list[PointForce](), list[Constraint](), list[Array](), 0
+        # where no coupler hangs on an angle of a quaternion, and no frame follows a ball joint
+        simple = all(d.driver.ball is None and d.driver.floating is None for d in self.driven)
+        simple &= not any(link.follows for link in self.system.tree.links)
+        for part in self.constraints:
+            force = forces[..., start : start + part.position(self.system, q, time).shape[-1]]
+            start += force.shape[-1]
+            on_points = part.point_forces(force) if isinstance(part, Holonomic) and simple else None
+            if on_points is None:
+                others.append(part)
+                pulls.append(force)
+            else:
+                points += on_points
         n, touched = len(self.free), np.array(self.touched)
         H: Array = np.zeros((*q.shape[:-1], len(touched), len(touched))) + 0.0 * q[..., :1, None]
         if points:
@@ -354,20 +362,6 @@ class PoseStructure:
         found: Array = np.zeros((*q.shape[:-1], n, n)) + 0.0 * H[..., :1, :1]
         found[..., touched[:, None], touched] = H
         return found
-
-    def _by_part(self, q: Array, time: Array, forces: Array) -> Iterator[tuple[Constraint, Array]]:
-        """Every constraint that holds with its share of the forces (..., k)."""
-        start = 0
-        for part in self.constraints:
-            stop = start + part.position(self.system, q, time).shape[-1]
-            yield part, forces[..., start:stop]
-            start = stop
-
-    @property
-    def _simple_velocities(self) -> bool:
-        """Whether no coupler hangs on an angle of a quaternion, and no frame follows a ball joint."""
-        angles = any(d.driver.ball is not None or d.driver.floating is not None for d in self.driven)
-        return not (angles or any(link.follows for link in self.system.tree.links))
 
     def _differentiated(self, q: Array, time: Array, parts: Sequence[Constraint], forces: Array) -> Array:
         """(..., c, c) sum of forces times the second derivatives of some constraints by the velocities touched."""
@@ -411,28 +405,10 @@ class PoseStructure:
         n = len(self.free)
         if self.equations is None:
             return np.zeros((*q.shape[:-1], n, 0)), np.broadcast_to(np.eye(n), (*q.shape[:-1], n, n))
-        phi, touched = self.constraint_rows(q, time)
-        A = np.zeros((*phi.shape, n))
-        A[..., self.touched] = touched
-        if open_ is not None:
-            A = A * open_[..., None, :]
-        rows = Rows(A.mT)
+        _, A = self.constraint_rows(q, time)
+        rows = Rows((A if open_ is None else A * open_[..., None, :]).mT)
         back = rows.multiplier_columns(np.eye(n)).mT  # (A^+)^T = (A^T)^+
         return back, np.eye(n) - rows.projector
-
-    def with_touched(self, values: Array, others: Array) -> Array:
-        """(..., n) values (..., c) of the velocities that are touched, and others (..., n) elsewhere."""
-        columns = [others[..., k] for k in range(others.shape[-1])]
-        for k, place in enumerate(self.touched):
-            columns[place] = values[..., k]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-
-    def open_touched(self, q: Array, f: Array) -> Array:
-        """(..., c) of the velocities that are touched, 0 where f (..., n) presses a coordinate against its bound, 1
-        elsewhere."""
-        found = dict(self.open_rows(q, f))
-        columns = [found.get(place, np.ones(())) for place in self.touched]
-        return np.stack(np.broadcast_arrays(*columns, q[..., 0] * 0.0, subok=True)[:-1], axis=-1)
 
     def corrected(self, q: Array, time: Array, locked: bool = False) -> Array:
         """(..., nq) after the smallest step of Newton's method onto the constraints; bounds kept, couplers followed.
@@ -440,13 +416,13 @@ class PoseStructure:
         Coordinates that would leave their bounds take no part, nor do any at their bounds if these are `locked`.
         """
         phi, A = self.constraint_rows(q, time)
-        step, none = -_least_motion(A, phi), np.zeros((*q.shape[:-1], len(self.free)))
+        step = -_least_motion(A, phi)
         if self.bounds:
-            open_ = self.open_touched(q, self.with_touched(step, none))
+            open_ = self.open_to(q, step)
             if locked:
-                open_ = open_ * self.open_touched(q, self.with_touched(-step, none))
+                open_ = open_ * self.open_to(q, -step)
             step = -_least_motion(A * open_[..., None, :], phi)
-        return self.moved(q, self.with_touched(step, none))
+        return self.moved(q, step)
 
     def brought(self, q: Array, time: Array) -> Array:
         """(..., nq) poses brought onto the constraints by Newton's method."""
@@ -470,11 +446,7 @@ class PoseStructure:
 
     def moved(self, q: Array, v: Array) -> Array:
         """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""
-        columns: list[Array] = [np.zeros(v.shape[:-1])] * self.system.nu
-        for row, k in enumerate(self.free):
-            columns[k] = v[..., row]
-        step = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-        return self.allowed(state.integrate(self.system, q, step))
+        return self.allowed(state.integrate(self.system, q, _placed(v, self.free, self.system.nu)))
 
     def allowed(self, q: Array) -> Array:
         """(..., nq) coordinates with bounds kept and couplers followed."""
@@ -516,6 +488,14 @@ def split_couplers(
     rates, tasks = velocity_of(system), task_coordinates(system)
     followed = [c for c in couplers if c.dependent in rates and c.independent in tasks]
     return in_order(followed), tuple(as_constraint(c) for c in couplers if c not in followed)
+
+
+def _placed(values: Array, places: Sequence[int], count: int) -> Array:
+    """(..., count) values (..., k) at their places, zero elsewhere."""
+    columns: list[Array] = [np.zeros(values.shape[:-1])] * count
+    for k, place in enumerate(places):
+        columns[place] = values[..., k]
+    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
 
 def _least_motion(A: Array, phi: Array) -> Array:

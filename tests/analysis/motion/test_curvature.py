@@ -118,10 +118,7 @@ def test_the_curvature_of_constraints(joint, name, rng):
     kernel = compile(lambda q, f: problem.constraint_curvature(q, 0.0 * f[..., 0], f), sizes, cache="off")
 
     def pulled(p):
-        found = np.zeros((len(p), n))
-        _, A = problem.constraint_rows(p, np.zeros(len(p)))
-        found[:, problem.touched] = np.einsum("tk,tkn->tn", forces, A)
-        return found
+        return np.einsum("tk,tkn->tn", forces, problem.constraint_rows(p, np.zeros(len(p)))[1])
 
     found = differences(problem, pulled, q)
     np.testing.assert_allclose(kernel(q, forces), found, atol=1e-7 * np.abs(found).max())
