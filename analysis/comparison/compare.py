@@ -130,7 +130,7 @@ def compare_models(
     values = {pair.first: a.model.system.coordinate(pair.first, sample.q) for pair in moved}
     arms = _columns(a, b, names, [(pair.first, pair.second) for pair in moved])
     one = a.at(Request(values, list(matched.names), list(arms), activation))
-    wanted = {pair.second: one.coordinates[pair.first] for pair in moved}
+    wanted = {pair.second: one["value", pair.first] for pair in moved}
     two = b.at(Request(wanted, list(matched.names.values()), list(arms.values()), activation))
     return ModelComparison.of(sides, names, (one, two), arms, (sample.to_text(), activation))
 

@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Mapping
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request, Side
+from myoquat.analysis.comparison.sides import CENTER, BodyMass, Quantities, Request, Side, by_name
 from myoquat.core import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec
@@ -98,67 +99,51 @@ class MujocoSide(Side):
         """As for every side. What equality constraints of joints drive follows; others are left as they are."""
         q = self._poses(request.values)
         found = [self._values(pose, request.activation) for pose in q]
-        lengths, J, force, centers = (np.array(part) for part in zip(*found, strict=True))
-        tendons = [tendon for tendon, _ in self._drives.values()]
-        tensions = [self._tension(force, lengths, *drive) for drive in self._drives.values()]
-        return Quantities(
-            {name: q[:, self._addresses[name][0]] for name in request.coordinates},
-            lengths[:, tendons] + np.array([self.offsets.get(name, 0.0) for name in self._drives]),
-            {name: -self._column(J, q, name)[:, tendons] for name in request.arms},
-            np.stack(tensions, axis=1) if tendons else np.zeros((len(q), 0)),
-            centers,
-        )
+        lengths, J, forces, centers = (np.array(part) for part in zip(*found, strict=True))
+        tendons, shape = [tendon for tendon, _ in self._drives.values()], (len(q), len(self.muscles))
+        offsets = np.array([self.offsets.get(name, 0.0) for name in self.muscles])
+        arms, tensions = np.zeros((*shape, len(request.arms))), np.zeros(shape)
+        for k, name in enumerate(request.arms):
+            arms[..., k] = -self._column(J, q, name)[:, tendons]
+        for k, drive in enumerate(self._drives.values()):
+            tensions[:, k] = self._tension(forces, lengths, *drive)
+        of_muscles = {"length": lengths[:, tendons] + offsets, "moment arm": arms, "force": tensions}
+        values = {("value", name): q[:, self._addresses[name][0]] for name in request.coordinates}
+        return values | by_name(self.muscles, of_muscles) | by_name(self.bodies, {CENTER: centers})
 
     def _poses(self, values: Mapping[str, Array]) -> Array:
-        rows = np.broadcast_arrays(*values.values()) if values else [np.zeros(1)]
-        q = np.tile(self._start(), (len(rows[0]), 1))
-        for name, row in zip(values, rows, strict=False):
+        rows, engine = np.broadcast_arrays(np.zeros(1), *values.values())[1:], self.engine
+        q = np.tile(engine.key_qpos[0] if engine.nkey else engine.qpos0, (len(rows[0]) if rows else 1, 1))
+        for name, row in zip(values, rows, strict=True):
             q[:, self._addresses[name][0]] = row
-        for name, (driver, function) in self._ordered():
+        try:  # each coupler after the one that moves its driver
+            order = list(TopologicalSorter({k: [driver] for k, (driver, _) in self._couplers.items()}).static_order())
+        except CycleError as error:
+            raise ValueError(f"{self.label}: equality constraints drive {min(error.args[1])!r} in a circle") from None
+        for name in (name for name in order if name in self._couplers):
+            driver, function = self._couplers[name]
             q[:, self._addresses[name][0]] = function(q[:, self._addresses[driver][0]])
         return q
 
     def _values(self, pose: Array, activation: float) -> tuple[Array, Array, Array, Array]:
         """Lengths, their Jacobian, forces of actuators, and mass centres."""
-        engine, data = self.engine, self._data
-        controls = self._controls(activation)
+        engine, data, module = self.engine, self._data, self.module
+        low, high = engine.actuator_ctrlrange.T
+        controls = np.where(engine.actuator_ctrllimited, low + activation * (high - low), activation)
         data.qpos[:], data.qvel[:], data.ctrl[:] = pose, 0.0, controls
         for actuator in np.flatnonzero(engine.actuator_actadr >= 0):
             muscle = int(engine.actuator_dyntype[actuator]) == MUSCLE_DYNAMICS
             data.act[engine.actuator_actadr[actuator]] = activation if muscle else controls[actuator]
-        self.module.mj_fwdPosition(engine, data)
-        self.module.mj_fwdVelocity(engine, data)
-        self.module.mj_fwdActuation(engine, data)
-        return data.ten_length.copy(), self._jacobian(data), data.actuator_force.copy(), data.xipos[1:].copy()
+        for stage in (module.mj_fwdPosition, module.mj_fwdVelocity, module.mj_fwdActuation):
+            stage(engine, data)
+        J = np.zeros((engine.ntendon, engine.nv))
+        for row, at, count in zip(J, engine.ten_J_rowadr, engine.ten_J_rownnz, strict=True):
+            row[engine.ten_J_colind[at : at + count]] = data.ten_J[at : at + count]
+        return data.ten_length.copy(), J, data.actuator_force.copy(), data.xipos[1:].copy()
 
     @cached_property
     def _data(self) -> Any:
         return self.module.MjData(self.engine)
-
-    def _start(self) -> Array:
-        engine = self.engine
-        return engine.key_qpos[0].copy() if engine.nkey else engine.qpos0.copy()
-
-    def _controls(self, activation: float) -> Array:
-        low, high = self.engine.actuator_ctrlrange.T
-        return np.where(self.engine.actuator_ctrllimited, low + activation * (high - low), activation)
-
-    def _ordered(self) -> list[tuple[str, tuple[str, np.polynomial.Polynomial]]]:
-        """The couplers, each after the one that moves its driver."""
-        waiting, found = dict(self._couplers), []
-        while waiting:
-            ready = [name for name, (driver, _) in waiting.items() if driver not in waiting]
-            if not ready:
-                raise ValueError(f"{self.label}: equality constraints drive {min(waiting)!r} in a circle")
-            found += [(name, waiting.pop(name)) for name in ready]
-        return found
-
-    def _jacobian(self, data: Any) -> Array:
-        J = np.zeros((self.engine.ntendon, self.engine.nv))
-        for t in range(self.engine.ntendon):
-            at, count = int(self.engine.ten_J_rowadr[t]), int(self.engine.ten_J_rownnz[t])
-            J[t, self.engine.ten_J_colind[at : at + count]] = data.ten_J[at : at + count]
-        return J
 
     def _column(self, J: Array, q: Array, name: str) -> Array:
         """(n, tendons) dl/dx of a coordinate with what it drives, or a component of those of a quaternion joint."""
@@ -213,27 +198,26 @@ class OpensimSide(Side):
     def at(self, request: Request) -> Quantities:
         """As for every side; a muscle that OpenSim cannot bring into equilibrium has the tension NaN."""
         values, state, muscles = request.values, self._state, self._muscles.values()
-        rows = np.broadcast_arrays(*values.values()) if values else [np.zeros(1)]
+        rows = np.broadcast_arrays(np.zeros(1), *values.values())[1:]
+        arms = [self._coordinates[name] for name in request.arms]
         found: list[list[Any]] = []
-        for k in range(len(rows[0])):
-            self._pose({name: float(row[k]) for name, row in zip(values, rows, strict=False)})
-            arms = [self._coordinates[name] for name in request.arms]
+        for k in range(len(rows[0]) if rows else 1):
+            self._pose({name: float(row[k]) for name, row in zip(values, rows, strict=True)})
             found.append(
                 [
                     [self._coordinates[name].getValue(state) for name in request.coordinates],
                     [muscle.getLength(state) for muscle in muscles],
-                    [[muscle.computeMomentArm(state, arm) for muscle in muscles] for arm in arms],
-                    [self._center(body) for body in self._bodies.values()],
+                    [[muscle.computeMomentArm(state, arm) for arm in arms] for muscle in muscles],
+                    [_three(x.findStationLocationInGround(state, x.getMassCenter())) for x in self._bodies.values()],
                     [self._tension(muscle, request.activation) for muscle in muscles],
                 ]
             )
         coordinates, lengths, columns, centers, tensions = (np.array(part) for part in zip(*found, strict=True))
-        return Quantities(
-            {name: coordinates[:, k] for k, name in enumerate(request.coordinates)},
-            lengths,
-            {name: columns[:, k] for k, name in enumerate(request.arms)},
-            tensions,
-            centers,
+        of_muscles = {"length": lengths, "moment arm": columns, "force": tensions}
+        return (
+            by_name(request.coordinates, {"value": coordinates})
+            | by_name(self.muscles, of_muscles)
+            | by_name(self.bodies, {CENTER: centers})
         )
 
     def drawn_path(self, muscle: str, values: Mapping[str, float]) -> tuple[float, list[tuple[Array, bool]]] | None:
@@ -280,9 +264,6 @@ class OpensimSide(Side):
             controls = self.engine.updControls(self._state)
             muscle.setControls(self.module.Vector(1, activation), controls)
             self.engine.setControls(self._state, controls)
-
-    def _center(self, body: Any) -> Array:
-        return _three(body.findStationLocationInGround(self._state, body.getMassCenter()))
 
 
 def _named(found: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.comparison.sides import Matching, ModelSide, Quantities, Request, Side
+from myoquat.analysis.comparison.sides import CENTER, Match, Matching, ModelSide, Quantities, Request, Side
 from myoquat.core import Array, frozen, indices_of, pandas, printable
 from myoquat.joints.vectors import vecmat
 
@@ -19,7 +19,7 @@ __all__ = ["ModelComparison", "Names"]
 
 Record = dict[str, Any]
 QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
-OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
+OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", CENTER: "m"}
 ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
 COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
@@ -84,16 +84,12 @@ class ModelComparison:
         sample: tuple[str, float],
     ) -> "ModelComparison":
         """From the quantities of both sides at the same poses; sample: how these were drawn, and the activation."""
-        known = np.isfinite(found[0].centers).all(axis=(1, 2)) & np.isfinite(found[1].centers).all(axis=(1, 2))
-        records = [
-            *_coordinates(names.coordinates, found),
-            *_muscles(sides, names.muscles, found, arms),
-            *_bodies(sides, names.bodies, found),
-        ]
+        centers = [x for one in found for (quantity, _), x in one.items() if quantity == CENTER]
+        known = np.isfinite(np.concatenate(centers, axis=-1)).all(axis=-1)
+        records = list(_records(sides, names, found, arms))
         labels, units = (sides[0].label, sides[1].label), sides[0].model.system.coordinate_units
-        return cls(
-            *labels, names, records, sample[0], int(known.sum()), sample[1], sides, arms, found[0].coordinates, units
-        )
+        values = {name: found[0]["value", name] for name in names.coordinates.names}
+        return cls(*labels, names, records, sample[0], int(known.sum()), sample[1], sides, arms, values, units)
 
     @cached_property
     def table(self) -> "pd.DataFrame":
@@ -186,8 +182,7 @@ class ModelComparison:
             names = {n: (n, self.names.coordinates.names[n])[k] for n in held}
             rest = {names[n]: x for n, x in held.items() if names[n] not in side.dependent}
             at = side.at(Request(rest | {along: values}, [], arms, self.activation))
-            fields = {"length": at.lengths, "force": at.tensions, "moment arm": at.arms.get(along, at.lengths)}
-            found.append(fields[quantity][:, side.muscles.index(name)])
+            found.append(at[quantity, name].reshape(len(values)))
         return found[0], found[1]
 
     def to_text(self) -> str:
@@ -203,83 +198,63 @@ class ModelComparison:
         return f"ModelComparison({names}: {counts}, greatest relative difference {self.largest:.2g})"
 
 
-def _record(part: str, pair: Any, quantity: str, one: Array, two: Array, **more: Any) -> Record:
-    """A row for values of both sides (n, ...) in the same units."""
+def _record(
+    part: str, pair: Match, quantity: str, one: Array, two: Array, size: float | None = None, **more: Any
+) -> Record:
+    """A row for values of both sides (n, ...) in the same units. size: the magnitude of A, by default the greatest."""
     difference = np.abs(one - two).reshape(len(one), -1)
     whole, known = difference.max(axis=-1, initial=0.0), np.isfinite(difference)
     greatest = float(np.max(difference, where=known, initial=0.0)) if known.any() else float("nan")
-    scale = float(np.max(np.abs(one), where=np.isfinite(one), initial=0.0))
+    if size is None:
+        size = float(np.max(np.abs(one), where=np.isfinite(one), initial=0.0))
     square = np.mean(difference[known] ** 2) if known.any() else float("nan")
+    # where the magnitude is zero, the relative difference is infinite, but 0 of round-off
+    nothing = 0.0 if greatest <= ROUND_OFF else float("inf")
     return {
         "part": part, "name": pair.first, "in B": pair.second, "matched by": pair.rule, "quantity": quantity,
-        "greatest": greatest, "RMS": float(np.sqrt(square)), "greatest of A": scale,
-        "relative": _relative(greatest, scale),
+        "greatest": greatest, "RMS": float(np.sqrt(square)), "greatest of A": size,
+        "relative": greatest / (size or 1.0) if size > 0 or np.isnan(greatest) else nothing,
         "pose": int(np.argmax(np.where(np.isfinite(whole), whole, -1.0))) if part != "body" else -1, "coordinate": "",
         "one side only": bool((np.isfinite(one) != np.isfinite(two)).any()),
     } | more  # fmt: skip
 
 
-def _coordinates(matching: Matching, found: tuple[Quantities, Quantities]) -> Iterator[Record]:
-    for pair in matching.pairs:
-        one, two = found[0].coordinates[pair.first], found[1].coordinates[pair.second]
-        yield _record("coordinate", pair, "value", one, two)
-
-
-def _muscles(
-    sides: tuple[Side, Side], matching: Matching, found: tuple[Quantities, Quantities], arms: Mapping[str, str]
+def _records(
+    sides: tuple[Side, Side], names: Names, found: tuple[Quantities, Quantities], arms: Mapping[str, str]
 ) -> Iterator[Record]:
-    (a, b), (one, two) = sides, found
-    columns = list(arms)
-    first, second = _stacked(one, columns), _stacked(two, list(arms.values()))
-    for pair in matching.pairs:
-        i, j = a.muscles.index(pair.first), b.muscles.index(pair.second)
-        longer = two.lengths[:, j] - one.lengths[:, i]
+    def both(quantity: str, pair: Match) -> tuple[Array, Array]:
+        return found[0][quantity, pair.first], found[1][quantity, pair.second]
+
+    for pair in names.coordinates.pairs:
+        yield _record("coordinate", pair, "value", *both("value", pair))
+    for pair in names.muscles.pairs:
+        one, two = both("length", pair)
+        longer = two - one
         ends = {f"longer in {side}": float(np.nanmax(x, initial=0.0)) for side, x in (("A", -longer), ("B", longer))}
         ends["pose longer in A"] = int(np.argmin(np.where(np.isfinite(longer), longer, np.inf)))
-        yield _record("muscle", pair, "length", one.lengths[:, i], two.lengths[:, j], **ends)
-        difference = np.nanmax(np.abs(first[:, i] - second[:, j]), axis=0, initial=0.0)
-        where = columns[int(np.argmax(difference))] if columns else ""
-        yield _record("muscle", pair, "moment arm", first[:, i], second[:, j], coordinate=where)
-        yield _record("muscle", pair, "force", one.tensions[:, i], two.tensions[:, j])
-
-
-def _stacked(found: Quantities, columns: list[str]) -> Array:
-    """(n, m, columns) the moment arms."""
-    return np.stack([found.arms[name] for name in columns], -1) if columns else np.zeros((*found.lengths.shape, 0))
-
-
-def _bodies(sides: tuple[Side, Side], matching: Matching, found: tuple[Quantities, Quantities]) -> Iterator[Record]:
-    a, b = sides[0].bodies, sides[1].bodies
-    first, second = list(a), list(b)
-    for pair in matching.pairs:
-        one, two = a[pair.first], b[pair.second]
-        yield _record("body", pair, "mass", np.array([one.mass]), np.array([two.mass]))
-        has_center = one.mass > 0 or two.mass > 0
-        if has_center:
-            yield _of_vector(pair, "centre", one.center[None], two.center[None])
-        inertia = _record("body", pair, "inertia", one.inertia[None], two.inertia[None])
-        yield _scaled(inertia, float(np.trace(one.inertia)))
-        i, j = first.index(pair.first), second.index(pair.second)
-        if has_center:
-            yield _of_vector(pair, "centre in the ground", found[0].centers[:, i], found[1].centers[:, j])
-
-
-def _of_vector(pair: Any, quantity: str, one: Array, two: Array) -> Record:
-    """A row for vectors (n, 3): distances, over the greatest distance of A from the origin."""
-    size = float(np.nanmax(np.linalg.norm(one, axis=-1), initial=0.0))
-    distance = np.linalg.norm(one - two, axis=-1)
-    return _scaled(_record("body", pair, quantity, distance, np.zeros_like(distance)), size)
-
-
-def _scaled(record: Record, size: float) -> Record:
-    return record | {"greatest of A": size, "relative": _relative(record["greatest"], size)}
-
-
-def _relative(greatest: float, size: float) -> float:
-    """A difference over a magnitude of A; where that is zero, infinite, but 0 of round-off. NaN without values."""
-    if size > 0 or np.isnan(greatest):
-        return greatest / (size or 1.0)
-    return 0.0 if greatest <= ROUND_OFF else float("inf")
+        yield _record("muscle", pair, "length", one, two, **ends)
+        one, two = both("moment arm", pair)
+        difference = np.nanmax(np.abs(one - two), axis=0, initial=0.0)
+        where = [*arms][int(np.argmax(difference))] if arms else ""
+        yield _record("muscle", pair, "moment arm", one, two, coordinate=where)
+        yield _record("muscle", pair, "force", *both("force", pair))
+    for pair in names.bodies.pairs:
+        a, b = sides[0].bodies[pair.first], sides[1].bodies[pair.second]
+        values = {
+            "mass": (np.array([a.mass]), np.array([b.mass])),
+            "centre": (a.center[None], b.center[None]),
+            "inertia": (a.inertia[None], b.inertia[None]),
+            CENTER: both(CENTER, pair),
+        }
+        for quantity, (one, two) in values.items():
+            size = float(np.trace(a.inertia)) if quantity == "inertia" else None
+            if quantity in ("centre", CENTER):
+                if not (a.mass > 0 or b.mass > 0):
+                    continue
+                size = float(np.nanmax(np.linalg.norm(one, axis=-1), initial=0.0))
+                distance = np.linalg.norm(one - two, axis=-1)
+                one, two = distance, np.zeros_like(distance)
+            yield _record("body", pair, quantity, one, two, size)
 
 
 def _lines(found: ModelComparison) -> Iterator[str]:

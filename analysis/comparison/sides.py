@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,18 @@ from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
 
-__all__ = ["BodyMass", "Match", "Matching", "ModelSide", "Quantities", "Request", "Side", "match_names"]
+__all__ = [
+    "CENTER",
+    "BodyMass",
+    "Match",
+    "Matching",
+    "ModelSide",
+    "Quantities",
+    "Request",
+    "Side",
+    "by_name",
+    "match_names",
+]
 
 
 @frozen
@@ -28,22 +39,15 @@ class BodyMass:
     inertia: Array
 
 
-@frozen
-class Quantities:
-    """Values of a side at n poses.
+# Values of a side at n poses by quantity and name: "value" (n,) of coordinates, "length" (n,) [m] and "force" (n,) [N],
+# NaN without a law, of muscles, their "moment arm" (n, columns) [m], "centre in the ground" (n, 3) [m] of bodies
+Quantities = dict[tuple[str, str], Array]
+CENTER = "centre in the ground"
 
-    coordinates  (n,) by name
-    lengths      (n, m) [m] of the muscles
-    arms         (n, m) [m] moment arms of the muscles, by column
-    tensions     (n, m) [N] of the muscles, NaN without a law
-    centers      (n, b, 3) [m] mass centres of the bodies in the ground's frame
-    """
 
-    coordinates: Mapping[str, Array]
-    lengths: Array
-    arms: Mapping[str, Array]
-    tensions: Array
-    centers: Array
+def by_name(names: Iterable[str], arrays: Mapping[str, Array]) -> Quantities:
+    """Columns (n, k, ...) of k names, by quantity and name."""
+    return {(quantity, name): x[:, k] for k, name in enumerate(names) for quantity, x in arrays.items()}
 
 
 @frozen
@@ -114,23 +118,25 @@ class ModelSide(Side):
             q = assemble(self.model, q, strict=False)
         assembled = np.isfinite(q).all(axis=-1)
         found = self._quantities(q[assembled], request)
-        return found if assembled.all() else _spread(found, assembled)
+        for key, values in found.items():
+            found[key] = np.full((len(q), *values.shape[1:]), np.nan)
+            found[key][assembled] = values
+        return found
 
     def _quantities(self, q: Array, request: Request) -> Quantities:
-        system, arms = self.model.system, request.arms
-        poses = system.poses(q)
-        centers = [poses[b.name][1] + matvec(poses[b.name][0], np.array(b.center_of_mass)) for b in system.bodies]
-        shape = len(q), len(self.model.muscles), len(arms)
-        options: Any = {"follow_constraints": bool(self.model.constraints), "about_axes": self.about_axes}
-        found = moment_arms(self.model, q, arms, **options) if arms else np.zeros(shape)
-        table = np.asarray(found).reshape(shape)
-        return Quantities(
-            {name: system.coordinate(name, q) for name in request.coordinates},
-            path_lengths(self.model, q),
-            {name: table[..., k] for k, name in enumerate(arms)},
-            self._tensions(q, request.activation),
-            np.stack([np.broadcast_to(center, (len(q), 3)) for center in centers], axis=1),
-        )
+        model, system, poses = self.model, self.model.system, self.model.system.poses(q)
+        arms: Any = np.zeros((len(q), len(model.muscles), len(request.arms)))
+        if request.arms:
+            follows = bool(model.constraints)
+            arms = moment_arms(model, q, request.arms, follow_constraints=follows, about_axes=self.about_axes)
+        lengths, tensions = path_lengths(model, q), self._tensions(q, request.activation)
+        arms = np.asarray(arms).reshape(*lengths.shape, len(request.arms))
+        found = {("value", name): system.coordinate(name, q) for name in request.coordinates}
+        found |= by_name(self.muscles, {"length": lengths, "moment arm": arms, "force": tensions})
+        for body in system.bodies:
+            R, p = poses[body.name]
+            found[CENTER, body.name] = np.broadcast_to(p + matvec(R, np.array(body.center_of_mass)), (len(q), 3))
+        return found
 
     def _tensions(self, q: Array, activation: float) -> Array:
         found = np.full((len(q), len(self.model.muscles)), np.nan)
@@ -139,23 +145,6 @@ class ModelSide(Side):
             model = replace(self.model, muscles=tuple(self.model.muscles[k] for k in driven), groups=(), inputs=())
             found[:, driven] = tensions_at_rest(model, q, np.full((len(q), len(driven)), activation))
         return found
-
-
-def _spread(found: Quantities, kept: Array) -> Quantities:
-    """Quantities of the kept poses among all poses, NaN at the others."""
-
-    def spread(values: Array) -> Array:
-        result = np.full((len(kept), *values.shape[1:]), np.nan)
-        result[kept] = values
-        return result
-
-    return Quantities(
-        {name: spread(values) for name, values in found.coordinates.items()},
-        spread(found.lengths),
-        {name: spread(values) for name, values in found.arms.items()},
-        spread(found.tensions),
-        spread(found.centers),
-    )
 
 
 SAME, SPELLING, MAPPED = "same name", "same letters and digits", "mapped"
