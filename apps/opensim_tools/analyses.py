@@ -22,7 +22,7 @@ Powers are those of OpenSim 4. With p1 the elastic and p2 the damping part of th
     whole muscle   -F dl/dt
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +36,15 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
-from myoquat.apps.opensim_tools.moving import Moving, degree_scale, moving_of, note, state_table, tell_missing_times
+from myoquat.apps.opensim_tools.moving import (
+    Moving,
+    degree_scale,
+    moving_of,
+    note,
+    result_file,
+    state_table,
+    tell_missing_times,
+)
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core import Array, indices_of
 from myoquat.data.external_loads import read_external_loads
@@ -59,14 +67,14 @@ from myoquat.data.setups.analyses import (
     StatesReporterSetup,
     StaticOptimizationSetup,
 )
-from myoquat.data.tables import labelled
+from myoquat.data.tables import labelled, over_time
 from myoquat.data.xml import last_name
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity, point_position
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.muscle import force_wrenches, law_forces, path_jacobian, path_lengths
+from myoquat.muscle import force_wrenches, law_forces, path_jacobian
 from myoquat.muscle.forces import CoordinateSpring, HuntCrossley
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, PathSpring
@@ -80,35 +88,35 @@ from myoquat.muscle.states import state_names
 __all__ = ["Posed", "analyse", "force_reporter", "posed_as_opensim", "run_analyze"]
 
 Columns = dict[str, Array]  # (t,) by name
+Tables = Iterator[tuple[str, str, "Columns | pd.DataFrame"]]  # the end of a file's name, the table's title, its columns
 
 
 # ---- forces ----------------------------------------------------------------------------------------------------
 
 
-def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
-    """Note the files of forces, speeds and powers: of muscles only where their states are known.
+def actuation(moving: Moving, setup: ActuationSetup) -> Tables:
+    """Forces, speeds and powers: of muscles only where their states are known.
 
     The speed of a muscle is that at which its path grows longer, so that the power that it gives is -F dl/dt.
     """
     model = moving.model
-    force, speed, power = _of_muscles(moving, "forces, speeds and powers"), Columns(), Columns()
-    for name in _elastic(model).keys() & force.keys():
-        del force[name]
-    if force:
-        speed = labelled(model.muscle_names, matvec(path_jacobian(model, moving.q), moving.u))
-        speed = {name: speed[name] for name in force}
-        power = {name: -force[name] * speed[name] for name in force}
+    muscles = _of_muscles(moving, "forces, speeds and powers")
+    force = {name: muscles[name] for name in muscles if name not in _elastic(model)}
+    lengthening = labelled(model.muscle_names, moving.lengthening) if force else {}
+    speed = {name: lengthening[name] for name in force}
+    power = {name: -force[name] * speed[name] for name in force}
     for actuator, _, given in moving.scalar_actuators():
         name, unit = actuator.name, np.full((len(moving.time), 1), 1 / actuator.optimal_force)
         force[name] = given
         speed[name] = (actuator.force(model.system, moving.q, unit) * moving.u).sum(axis=-1)
         power[name] = force[name] * speed[name]
-    for ending, columns in (("force", force), ("speed", speed), ("power", power)):
-        moving.note_table(outputs, setup, ending, columns, f"Actuator{ending.capitalize()}s")
+    yield "force", "ActuatorForces", force
+    yield "speed", "ActuatorSpeeds", speed
+    yield "power", "ActuatorPowers", power
 
 
-def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) -> None:
-    """Note the file of forces. Forces of muscles need their states; forces without a column are reported."""
+def force_reporter(moving: Moving, setup: ForceReporterSetup) -> Tables:
+    """Forces. Those of muscles need their states; forces without a column are reported."""
     model = moving.model
     if setup.constraints:
         note(f"{setup.name}: forces of constraints are left out")
@@ -132,14 +140,14 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
             found |= _of_contact(moving, force)
         elif not isinstance(force, CoordinateSpring):
             note(f"{setup.name}: {force.element} is left out")
-    moving.note_table(outputs, setup, "forces", found | _of_loads(moving), "ForceReporter")
+    yield "forces", "ForceReporter", found | _of_loads(moving)
 
 
-def states_reporter(moving: Moving, setup: StatesReporterSetup, outputs: Outputs) -> None:
-    """Note the file of states: of muscles only where the file of the motion has them."""
+def states_reporter(moving: Moving, setup: StatesReporterSetup) -> Tables:
+    """States: of muscles only where the file of the motion has them."""
     if moving.model.muscles and moving.activation is None:
         note(f"{setup.name}: states of muscles are left out: they are not in the file")
-    moving.note_table(outputs, setup, "states", state_table(moving), "ModelStates")
+    yield "states", "ModelStates", state_table(moving)
 
 
 def _elastic(model: Model) -> dict[str, tuple[int, ForceLaw]]:
@@ -197,20 +205,17 @@ WHOLE = "center_of_mass"
 PARTS = ("X", "Y", "Z", "Ox", "Oy", "Oz")
 
 
-def _note_orders(
-    moving: Moving, setup: Analysis, outputs: Outputs, titles: Mapping[str, str], columns: Callable[[int], Columns],
-    in_degrees: bool = False,
-) -> None:  # fmt: skip
-    """Note the files of positions, velocities and accelerations: columns(order) under the title of an ending."""
+def _orders(moving: Moving, setup: Analysis, titles: Mapping[str, str], columns: Callable[[int], Columns]) -> Tables:
+    """Positions, velocities and accelerations: columns(order) under the title of an ending."""
     for order, (ending, title) in enumerate(titles.items()):
         if order == 2 and isinstance(moving.accelerations, str):
-            note(f"{moving.file(setup, ending).name} is left out: {moving.accelerations}")
+            note(f"{moving.setup.name}_{setup.name}_{ending}.sto is left out: {moving.accelerations}")
         else:
-            moving.note_table(outputs, setup, ending, columns(order), title, in_degrees)
+            yield ending, title, columns(order)
 
 
-def kinematics(moving: Moving, setup: KinematicsSetup, outputs: Outputs) -> None:
-    """Note the files of coordinates, speeds and accelerations."""
+def kinematics(moving: Moving, setup: KinematicsSetup) -> Tables:
+    """Coordinates, speeds and accelerations."""
     system, names = moving.model.system, moving.model.system.coordinate_names
     if system.nq != system.nu:
         raise ModelError(
@@ -228,11 +233,11 @@ def kinematics(moving: Moving, setup: KinematicsSetup, outputs: Outputs) -> None
         return {names[k]: scale[k] * values[:, k] for k in chosen}
 
     titles = {"q": "Coordinates", "u": "Speeds", "dudt": "Accelerations"}
-    _note_orders(moving, setup, outputs, titles, columns, setup.in_degrees)
+    return _orders(moving, setup, titles, columns)
 
 
-def body_kinematics(moving: Moving, setup: BodyKinematicsSetup, outputs: Outputs) -> None:
-    """Note the files of positions, velocities and accelerations of the bodies' centres of mass."""
+def body_kinematics(moving: Moving, setup: BodyKinematicsSetup) -> Tables:
+    """Positions, velocities and accelerations of the bodies' centres of mass."""
     bodies = {body.name: body for body in moving.model.system.bodies}
     known = [*(name for name, body in bodies.items() if name != f"{body.joint_name}_frame"), WHOLE]
     names = known if setup.bodies == ("all",) else setup.bodies
@@ -253,11 +258,11 @@ def body_kinematics(moving: Moving, setup: BodyKinematicsSetup, outputs: Outputs
 
     where = "bodyLocal" if setup.local else "global"
     titles = {"pos_global": "Positions", f"vel_{where}": "Velocities", f"acc_{where}": "Accelerations"}
-    _note_orders(moving, setup, outputs, titles, columns, setup.in_degrees)
+    return _orders(moving, setup, titles, columns)
 
 
-def point_kinematics(moving: Moving, setup: PointKinematicsSetup, outputs: Outputs) -> None:
-    """Note the files of a point's position relative to another body, and of its velocity and acceleration in the
+def point_kinematics(moving: Moving, setup: PointKinematicsSetup) -> Tables:
+    """A point's position relative to another body, and its velocity and acceleration in the
     ground. All are in the axes of that body."""
     system = moving.model.system
     indices_of("body", [setup.body, setup.relative_to], (system.ground, *system.body_names))
@@ -269,7 +274,7 @@ def point_kinematics(moving: Moving, setup: PointKinematicsSetup, outputs: Outpu
 
     titles = {f"{setup.point_name}_{quantity[:3].lower()}": f"Point{quantity}"
               for quantity in ("Position", "Velocity", "Acceleration")}  # fmt: skip
-    _note_orders(moving, setup, outputs, titles, columns)
+    return _orders(moving, setup, titles, columns)
 
 
 def _of_point(moving: Moving, body: str, point: Sequence[float], order: int, axes: str = "world") -> Array:
@@ -296,8 +301,8 @@ def _of_body(moving: Moving, name: str, center: Sequence[float], order: int, loc
 # ---- muscles ---------------------------------------------------------------------------------------------------
 
 
-def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs) -> None:
-    """Note the files of what is known: forces only where the states of the muscles are."""
+def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup) -> Tables:
+    """What is known of muscles: forces only where the states of the muscles are."""
     model = moving.model
     names = [m.name for m in model.muscles if isinstance(m.law, HillLaw)]
     chosen = names if setup.muscles == ("all",) else [name for name in setup.muscles if name in names]
@@ -308,11 +313,11 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
         note("nothing is written: the model has no muscle with a fiber that is asked for")
         return
     muscles, tensions = indices_of("muscle", chosen, model.muscle_names), moving.tensions
-    found = {"Length": path_lengths(model, moving.q)}
+    found = {"Length": moving.lengths}
     if tensions is None:
         note("forces, fibers and tendons of the muscles are left out: their states are not in the file")
     else:
-        found |= _of_fibers(moving, muscles, found["Length"])
+        found |= _of_fibers(moving, muscles)
     if setup.moments:
         follows = bool(model.constraints or model.couplers)
         axes = angular_triples(model)
@@ -325,14 +330,14 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
         if tensions is not None:
             found |= {f"Moment_{name}": values * tensions for name, values in arms.items()}
     for title, values in found.items():
-        moving.note_table(outputs, setup, title, labelled(chosen, values[:, muscles]), title)
+        yield title, title, labelled(chosen, values[:, muscles])
 
 
-def _of_fibers(moving: Moving, muscles: list[int], lengths: Array) -> Columns:
+def _of_fibers(moving: Moving, muscles: list[int]) -> Columns:
     """(t, m) of muscles, fibers and tendons, by the names of OpenSim's files."""
     model, activation, found = moving.model, moving.activation, Columns()
     assert activation is not None
-    speeds, states = matvec(path_jacobian(model, moving.q), moving.u), state_names(model)
+    lengths, speeds, states = moving.lengths, moving.lengthening, state_names(model)
     for i in muscles:
         name, law, own = model.muscle_names[i], model.muscles[i].law, activation[:, i]
         assert isinstance(law, HillLaw)
@@ -377,8 +382,8 @@ def _of_fiber(law: HillLaw, length: Array, speed: Array, activation: Array, stat
 # ---- joint reactions -------------------------------------------------------------------------------------------
 
 
-def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) -> None:
-    """Note the file of the reactions."""
+def joint_reaction(moving: Moving, setup: JointReactionSetup) -> Tables:
+    """Reactions of joints."""
     found = moving.joint_loads(*_forces(moving, setup))
     joints = found.joints if setup.joints == ("all",) else setup.joints
     sides, frames = (w if len(w) > 1 else w * len(joints) for w in (setup.sides, setup.frames))
@@ -388,7 +393,7 @@ def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) 
         raise
     except ValueError as error:
         raise in_file(error, moving.setup.path) from None
-    moving.note_table(outputs, setup, "ReactionLoads", pd.concat(parts, axis=1), "Joint Reaction Loads")
+    yield "ReactionLoads", "Joint Reaction Loads", pd.concat(parts, axis=1)
 
 
 def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Array]:
@@ -413,10 +418,8 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
         return (tensions if tensions.size else None), controls
     for actuator, column, _ in moving.scalar_actuators(forces):
         controls[:, column] = forces[actuator.name] / actuator.optimal_force
-    if elastic:
-        lengths, speeds = path_lengths(model, moving.q), matvec(path_jacobian(model, moving.q), moving.u)
-        for name, (i, law) in elastic.items():
-            forces[name] = law.force(lengths[:, i], speeds[:, i], np.zeros(len(lengths)))
+    for name, (i, law) in elastic.items():
+        forces[name] = law.force(moving.lengths[:, i], moving.lengthening[:, i], np.zeros(len(forces)))
     return (forces if model.muscles else None), controls
 
 
@@ -464,8 +467,8 @@ class Posed(NamedTuple):
     gains: Array
 
 
-def static_optimization(moving: Moving, setup: StaticOptimizationSetup, outputs: Outputs) -> None:
-    """Note the files of activations and forces."""
+def static_optimization(moving: Moving, setup: StaticOptimizationSetup) -> Tables:
+    """Activations and forces."""
     posed = posed_as_opensim(moving, setup)
     time, found = posed.motion.time, solve_programs(posed.programs)
     failed = np.flatnonzero(found.status != Status.SOLVED)
@@ -473,8 +476,8 @@ def static_optimization(moving: Moving, setup: StaticOptimizationSetup, outputs:
         note(f"{setup.name}: {len(failed)} of {len(time)} frames have no solution, the first at {time[failed[0]]:g} s; "
              "what violates their equations the least is written for them")  # fmt: skip
     forces = labelled(posed.names, found.x * posed.gains) | _of_loads(moving)
-    moving.note_table(outputs, setup, "activation", labelled(posed.names, found.x), "Static Optimization")
-    moving.note_table(outputs, setup, "force", forces, "ModelForces")
+    yield "activation", "Static Optimization", labelled(posed.names, found.x)
+    yield "force", "ModelForces", forces
 
 
 def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
@@ -486,7 +489,7 @@ def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
             file=moving.setup.path,
         )
     pulling = [i for i, m in enumerate(model.muscles) if isinstance(m.law, (HillLaw, PathActuator))]
-    gain, rest, columns = _strengths(model, motion, pulling, setup.physiology)
+    gain, rest, columns = _strengths(moving, pulling, setup.physiology)
     needed = inverse_dynamics_of_motion(model, motion, moving.loads).torque
     C = free_velocities(model, motion.q, motion.time)[1]
     arms = -np.swapaxes(path_jacobian(model, motion.q) @ C, -1, -2)
@@ -503,14 +506,13 @@ def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
     )
 
 
-def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology: bool) -> tuple[Array, Array, Array]:
+def _strengths(moving: Moving, pulling: Sequence[int], physiology: bool) -> tuple[Array, Array, Array]:
     """Strengths of muscles and actuators: (t, k), (t, m), (t, nu, r).
 
     Tensions (t, k) of the muscles in `pulling` per activation. Tensions (t, m) of the other elements, which act without
     activation. Generalized forces (t, nu, r) of the actuators at controls of 1.
     """
-    J = path_jacobian(model, motion.q)
-    lengths, speeds = path_lengths(model, motion.q), matvec(J, motion.speeds)
+    model, lengths, speeds = moving.model, moving.lengths, moving.lengthening
     plain = replace(model, muscles=tuple(replace(m, law=_active(m.law)) for m in model.muscles))
     at_rest = law_forces(plain, lengths, speeds, np.zeros(lengths.shape))
     gain = (law_forces(plain, lengths, speeds, np.ones(lengths.shape)) - at_rest)[:, list(pulling)]
@@ -525,7 +527,7 @@ def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology:
         gain = np.array([law.max_isometric_force if isinstance(law, HillLaw) else gain[0, k]
                          for k, law in enumerate(of_law)]) + np.zeros(gain.shape)  # fmt: skip
     at_rest[:, list(pulling)] = 0.0
-    return gain, at_rest, control_columns(model, motion.q)
+    return gain, at_rest, control_columns(model, moving.q)
 
 
 def _active(law: ForceLaw | None) -> ForceLaw | None:
@@ -551,7 +553,7 @@ def _bounds(moving: Moving, pulling: Sequence[int]) -> tuple[Array, Array]:
     return lower, upper
 
 
-RUN: dict[type, Callable[..., None]] = {
+RUN: dict[type, Callable[..., Tables]] = {  # an analysis is one row
     ActuationSetup: actuation,
     ForceReporterSetup: force_reporter,
     StatesReporterSetup: states_reporter,
@@ -576,5 +578,8 @@ def analyse(moving: Moving, outputs: Outputs) -> None:
     """Run the analyses of a setup on its motion and note their files."""
     for analysis in moving.setup.analyses:
         before, recorded = len(outputs.files), moving.recorded(analysis.interval)
-        RUN[type(analysis)](recorded, analysis, outputs)
+        in_degrees = analysis.in_degrees and isinstance(analysis, (KinematicsSetup, BodyKinematicsSetup))
+        for ending, title, columns in RUN[type(analysis)](recorded, analysis):
+            path = result_file(moving.setup, f"{analysis.name}_{ending}.sto")
+            outputs.table(path, over_time(recorded.time, columns), title, in_degrees)
         outputs.tell(f"{analysis.name}: {len(recorded.time)} frames, {len(outputs.files) - before} files")

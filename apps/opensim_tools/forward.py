@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.smoothing import natural_spline
 from myoquat.analysis.recruitment.forward import computed_muscle_control
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
@@ -16,27 +15,25 @@ from myoquat.apps.opensim_tools.analyses import analyse
 from myoquat.apps.opensim_tools.moving import (
     Moving,
     actuators_of,
-    assembled_motion,
     degree_scale,
     driving_tasks,
+    even_motion,
     fibers_at_rest,
-    filtered_motion,
     loaded_motion,
     loads_at,
     note,
     note_tracking,
+    read_states,
     result_file,
     start_activation,
     state_table,
-    tell_missing_times,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
 from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.external_loads import read_external_loads
-from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
-from myoquat.data.motions.coordinates import actuation_from_motion
+from myoquat.data.motions import Motion
 from myoquat.data.motions.series import row_at
 from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.document import modernize_names
@@ -65,15 +62,15 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
         names = ", ".join(own.name for own in whole.inputs)
         note(f"the model's controllers of {names} are left out; OpenSim adds their values to what it finds")
     model = replace(whole, actuators=(), inputs=())
-    motion = _frames(setup, model)
-    tell_missing_times(motion.time, setup.times, outputs.tell)
-    found = computed_muscle_control(
-        model,
-        assembled_motion(model, motion, setup.coordinates),
-        loads_at(setup.loads, motion.time),
-        reserves=reserves,
-        bandwidth=_bandwidths(setup, model),
-    )
+
+    def windows(first: float, last: float) -> Array:
+        if not last - first >= setup.window:
+            raise ModelError(f"from {first:g} to {last:g} s there is no window of {setup.window:g} s", file=setup.path)
+        return first + setup.window * np.arange(int((last - first) / setup.window + 1e-9) + 1)
+
+    motion, bandwidths = even_motion(setup, model, windows, outputs.tell), _bandwidths(setup, model)
+    loads = loads_at(setup.loads, motion.time)
+    found = computed_muscle_control(model, motion, loads, reserves=reserves, bandwidth=bandwidths)
     done = found.motion
     if not found.complete:
         note(f"the simulation ended at {done.time[-1]:g} s, before {motion.time[-1]:g} s")
@@ -90,17 +87,6 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     note_tracking(stated, controls, found.error, setup.tracked, outputs)
     analyse(moving, outputs)
     outputs.tell(f"{len(done.time)} frames; {summary_of(found)}")
-
-
-def _frames(setup: CmcSetup, model: Model) -> Motion:
-    """The motion of the file at the beginning of every window, with derivatives of its splines."""
-    whole = filtered_motion(setup.coordinates, model, setup.cutoff)
-    first, last = max(setup.times[0], whole.time[0]), min(setup.times[1], whole.time[-1])
-    if not last - first >= setup.window:
-        raise ModelError(f"from {first:g} to {last:g} s there is no window of {setup.window:g} s", file=setup.path)
-    time = first + setup.window * np.arange(int((last - first) / setup.window + 1e-9) + 1)
-    spline = natural_spline(whole.time, whole.q)
-    return Motion(model.system, time, *(spline(time, order) for order in range(3)))
 
 
 def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
@@ -177,20 +163,13 @@ class _Start(NamedTuple):
                 note("fiber lengths start in balance: the file of the model's own is not read")
             own = [start_activation(muscle) for muscle in model.muscles]
             return cls(setup.times[0], model.start, None, np.array(own) if own else None)
-        motion = loaded_motion(setup.states, model, in_degrees=False)
+        motion, *states, acting = read_states(setup.states, model)
         row = row_at(motion.time, setup.times[0])
         u = np.zeros(model.system.nu) if motion.u is None else motion.u[row]
-        table = load_table(setup.states).iloc[[row]]
-        with errors_in(setup.states):
-            activation, fibers = muscle_states_from_motion(model, table)
-        return cls(
-            float(motion.time[row]),
-            motion.q[row],
-            u,
-            None if activation is None else activation[0],
-            None if fibers is None or setup.equilibrium else fibers[0],
-            {name: float(values[0]) for name, values in actuation_from_motion(model, table).items()},
-        )
+        activation, fibers = (None if x is None else x[row] for x in states)
+        fibers = None if setup.equilibrium else fibers
+        actuation = {name: float(values[row]) for name, values in acting.items()}
+        return cls(float(motion.time[row]), motion.q[row], u, activation, fibers, actuation)
 
 
 def _driven(setup: ForwardSetup, model: Model) -> Model:

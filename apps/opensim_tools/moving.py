@@ -32,13 +32,13 @@ from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
-from myoquat.data.setups.analyses import Analysis
 from myoquat.data.setups.control import control_set_text, read_controls
 from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle import equilibrium_states, muscle_forces
+from myoquat.joints.vectors import matvec
+from myoquat.muscle import equilibrium_states, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.actuators import Actuator, ScalarActuator, with_controls
 from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
@@ -52,6 +52,7 @@ __all__ = [
     "cut_motion",
     "degree_scale",
     "driving_tasks",
+    "even_motion",
     "fibers_at_rest",
     "filtered_motion",
     "loaded_motion",
@@ -59,6 +60,7 @@ __all__ = [
     "moving_of",
     "note",
     "note_tracking",
+    "read_states",
     "result_file",
     "start_activation",
     "state_columns",
@@ -66,7 +68,6 @@ __all__ = [
     "tell_missing_times",
     "tell_undriven",
     "warn_of_missing_times",
-    "with_speeds",
 ]
 
 MAX_COUPLER_ERROR = 1e-3  # [rad, m] of a column, which rounding in a file explains
@@ -93,6 +94,27 @@ def filtered_motion(path: Path, model: Model, cutoff: float | None) -> Motion:
     recorded = loaded_motion(path, model, in_degrees=True)
     with errors_in(path):
         return smooth_angles(recorded, cutoff)
+
+
+def even_motion(
+    setup: CmcSetup | RraSetup, model: Model, times: Callable[[float, float], Array], tell: Callable[[str], None]
+) -> Motion:
+    """The motion of a setup's file at times(first, last), with derivatives of its splines, on the constraints."""
+    recorded = filtered_motion(setup.coordinates, model, setup.cutoff)
+    time = times(max(setup.times[0], recorded.time[0]), min(setup.times[1], recorded.time[-1]))
+    spline = natural_spline(recorded.time, recorded.q)
+    motion = Motion(model.system, time, *(spline(time, order) for order in range(3)))
+    tell_missing_times(time, setup.times, tell)
+    return assembled_motion(model, motion, setup.coordinates)
+
+
+def read_states(path: Path, model: Model) -> tuple[Motion, Array | None, Array | None, dict[str, Array]]:
+    """The motion in a file of states, the activations of the muscles and their states, None where it has none, and the
+    activations of actuators by name."""
+    motion = loaded_motion(path, model, in_degrees=False)
+    with errors_in(path):
+        states = muscle_states_from_motion(model, table := load_table(path))
+        return motion, *states, actuation_from_motion(model, table)
 
 
 def with_speeds(model: Model, motion: Motion, path: Path) -> Motion:
@@ -295,16 +317,15 @@ class Moving:
         except ModelError as error:
             return f"accelerations are not known: {error}"
 
-    def file(self, analysis: Analysis, table: str) -> Path:
-        """Where a table of an analysis is written; ModelError for names that no file can have."""
-        return result_file(self.setup, f"{analysis.name}_{table}.sto")
+    @cached_property
+    def lengths(self) -> Array:
+        """(t, m) [m] of the muscles."""
+        return path_lengths(self.model, self.q)
 
-    def note_table(
-        self, outputs: Outputs, analysis: Analysis, table: str, columns: "Mapping[str, Array] | pd.DataFrame",
-        title: str, in_degrees: bool = False,
-    ) -> None:  # fmt: skip
-        """Note a table of columns (t,) of an analysis."""
-        outputs.table(self.file(analysis, table), over_time(self.time, columns), title, in_degrees)
+    @cached_property
+    def lengthening(self) -> Array:
+        """(t, m) [m/s] rates of the muscles' lengths."""
+        return matvec(path_jacobian(self.model, self.q), self.u)
 
 
 def result_file(setup: Any, ending: str) -> Path:
@@ -353,14 +374,13 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
         rows, motion = cut_motion(replace(whole, udot=bends), setup.times, setup.path)
         activation, fibers, acting = None, None, dict[str, Array]()
     else:
-        rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times, setup.path)
+        whole, *states, acting = read_states(setup.states, model)
+        rows, motion = cut_motion(whole, setup.times, setup.path)
         motion = assembled_motion(model, motion, setup.states)
         if motion.u is None:
             raise ModelError("the file of states holds no speeds", file=setup.states)
-        with errors_in(setup.states):
-            states = muscle_states_from_motion(model, table := load_table(setup.states))
         activation, fibers = (None if x is None else x[rows] for x in states)
-        acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
+        acting = {name: values[rows] for name, values in acting.items()}
     time, known = motion.time, model.control_names
     own = prescribed_controls(driven, time)
     controls = np.zeros((len(time), len(known))) if own is None else own  # zero where controllers say nothing

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
-from myoquat.analysis.motion.smoothing import natural_spline
 from myoquat.analysis.recruitment import ConsistentMotion, ResidualOptions, dynamically_consistent
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns, unbounded
@@ -13,14 +12,12 @@ from myoquat.apps.opensim_tools.analyses import analyse
 from myoquat.apps.opensim_tools.moving import (
     Moving,
     actuators_of,
-    assembled_motion,
     driving_tasks,
-    filtered_motion,
+    even_motion,
     loads_at,
     note,
     note_tracking,
     result_file,
-    tell_missing_times,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
@@ -47,8 +44,14 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
     whole = load_model(setup.model, "file")
     model = replace(whole, muscles=(), groups=(), actuators=(), inputs=(), forces=(), limits=())
     actuators = tuple(actuators_of(model, setup.force_sets).values())
-    motion = _frames(setup, model)
-    tell_missing_times(motion.time, setup.times, outputs.tell)
+
+    def frames(first: float, last: float) -> Array:
+        count = round((last - first) / FRAME_S) + 1
+        if not count >= 16:
+            raise ModelError(f"from {first:g} to {last:g} s there are fewer than 16 frames", file=setup.path)
+        return np.linspace(first, last, count)
+
+    motion = even_motion(setup, model, frames, outputs.tell)
     loads = loads_at(setup.loads, motion.time)
     options = ResidualOptions(BOUND, BOUND, body=setup.body, weights=_weights(setup, model, motion), shift=0.05)
     found = dynamically_consistent(model, motion, loads, options=options)
@@ -74,19 +77,6 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
     text = f"Average Residuals:\n\n{means}"
     outputs.add(result_file(setup, "avgResiduals.txt"), lambda to: write_text(to, text))
     analyse(moving, outputs)
-
-
-def _frames(setup: RraSetup, model: Model) -> Motion:
-    """The motion of the file at even times, with derivatives of its splines."""
-    recorded = filtered_motion(setup.coordinates, model, setup.cutoff)
-    first, last = max(setup.times[0], recorded.time[0]), min(setup.times[1], recorded.time[-1])
-    count = round((last - first) / FRAME_S) + 1
-    if not count >= 16:
-        raise ModelError(f"from {first:g} to {last:g} s there are fewer than 16 frames", file=setup.path)
-    time = np.linspace(first, last, count)
-    spline = natural_spline(recorded.time, recorded.q)
-    motion = Motion(model.system, time, *(spline(time, order) for order in range(3)))
-    return assembled_motion(model, motion, setup.coordinates)
 
 
 def _weights(setup: RraSetup, model: Model, motion: Motion) -> dict[str, float]:

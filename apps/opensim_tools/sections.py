@@ -1,7 +1,9 @@
 """Sections of reports: errors of markers, sizes and masses before and after scaling, a model with its markers."""
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,26 +42,27 @@ def angle_units(model: SystemLike) -> dict[str, str]:
     return units | {f"{name}_u": f"{unit}/s" for name, unit in units.items()} | velocities
 
 
+def _worst_first(title: str, columns: Mapping[str, Any], by: str, above: pd.DataFrame | None = None) -> Numbers:
+    """A table of columns by name, its rows in the order of one of these, the greatest first, below some others."""
+    table = pd.DataFrame(columns).sort_values(by, ascending=False)
+    return Numbers(title, table if above is None else pd.concat([above, table]))
+
+
 def marker_errors(fit: FittedMotion) -> Numbers:
     """How far markers are from where they were seen, the worst first."""
-    error = 1e3 * fit.marker_error
-    seen = ~np.isnan(error)
-    rows = {
-        name: (_rms(error[:, k]), np.nanmax(error[:, k]) if seen[:, k].any() else np.nan, int(seen[:, k].sum()))
-        for k, name in enumerate(fit.marker_names)
-    }
-    columns = ["RMS [mm]", "greatest [mm]", "frames"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).sort_values(columns[0], ascending=False)
-    whole = pd.DataFrame([(_rms(error), np.nanmax(error, initial=0.0), len(fit.time))], ["all markers"], columns)
-    return Numbers("Errors of markers, the worst first", pd.concat([whole, table]))
+    error = pd.DataFrame(1e3 * fit.marker_error, columns=list(fit.marker_names))
+
+    def columns(error: pd.DataFrame, frames: Any) -> dict[str, Any]:
+        return {"RMS [mm]": np.sqrt((error**2).mean()), "greatest [mm]": error.max(), "frames": frames}
+
+    whole = pd.DataFrame(columns(pd.DataFrame({"all markers": error.to_numpy().ravel()}), len(fit.time)))
+    return _worst_first("Errors of markers, the worst first", columns(error, error.count()), "RMS [mm]", whole)
 
 
 def fit_sections(fit: FittedMotion) -> list[Section | Numbers]:
     """How well a motion fits markers: each marker over all frames, and all markers over the time."""
-    error = 1e3 * fit.marker_error
-    worst = np.nanmax(np.where(np.isnan(error), -np.inf, error), axis=-1)
-    frames = {"RMS of all markers": 1e3 * fit.marker_rms, "worst marker": np.where(np.isfinite(worst), worst, np.nan)}
-    over_time = pd.DataFrame(frames, pd.Index(fit.time, name="time"))
+    worst = pd.DataFrame(1e3 * fit.marker_error, pd.Index(fit.time, name="time")).max(axis=1)
+    over_time = pd.DataFrame({"RMS of all markers": 1e3 * fit.marker_rms, "worst marker": worst})
     return [marker_errors(fit), Section("Errors of markers over time", over_time, "mm", title="distances of markers")]
 
 
@@ -86,41 +89,31 @@ def load_sections(
 
 def size_section(loads: pd.DataFrame, mass: float) -> Numbers:
     """|F| of every joint [N], and in percent of the weight of a mass, the greatest first."""
-    rows = {}
-    for title, columns in _load_axes(loads).items():
-        joint, _, quantity = title.rpartition(": ")
-        size = np.linalg.norm(loads[list(columns)].to_numpy(dtype=float), axis=-1)
-        if quantity == "force" and np.isfinite(size).any():
-            at = int(np.nanargmax(size))
-            rows[joint] = (size[at], float(loads.index[at]), float(np.nanmean(size)))
-    names = ["greatest |F| [N]", "at [s]", "mean |F| [N]"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=names).sort_values(names[0], ascending=False)
+    sizes = {
+        title.removesuffix(": force"): np.linalg.norm(loads[[*columns]].to_numpy(dtype=float), axis=-1)
+        for title, columns in _load_axes(loads).items()
+        if title.endswith(": force")
+    }
+    known = pd.DataFrame(sizes, loads.index).dropna(axis="columns", how="all")
+    columns = {"greatest |F| [N]": known.max(), "at [s]": known.idxmax(), "mean |F| [N]": known.mean()}
     if mass > 0:
         for name in ("greatest", "mean"):
-            percent = 100 * table[f"{name} |F| [N]"] / (STANDARD_GRAVITY * mass)
-            table[f"{name} [% of the weight of {mass:.4g} kg]"] = percent
-    return Numbers("Sizes of joint forces, the greatest first", table)
+            percent = 100 * columns[f"{name} |F| [N]"] / (STANDARD_GRAVITY * mass)
+            columns[f"{name} [% of the weight of {mass:.4g} kg]"] = percent
+    return _worst_first("Sizes of joint forces, the greatest first", columns, "greatest |F| [N]")
 
 
 def _remarkable(activations: pd.DataFrame) -> list[Numbers]:
     """Muscles that are fully active, and the greatest jumps of activations between frames."""
-    values, sections = activations.to_numpy(dtype=float), []
-    full = (values >= FULL_ACTIVATION).sum(axis=0)
-    if full.any():
-        table = pd.DataFrame({"frames": full, "share [%]": 100 * full / len(values)}, activations.columns)
-        table = table[table["frames"] > 0].sort_values("frames", ascending=False)
-        sections.append(Numbers("Muscles that are fully active", table))
-    jumps = np.abs(np.diff(values, axis=0))
-    if jumps.size and np.nanmax(jumps) >= JUMP:
-        at = np.nanargmax(np.where(np.isnan(jumps), -np.inf, jumps), axis=0)
-        columns = {
-            "greatest jump": jumps[at, np.arange(jumps.shape[1])],
-            "from [s]": activations.index.to_numpy(dtype=float)[at],
-            "frames with jumps": (jumps >= JUMP).sum(axis=0),
-        }
-        table = pd.DataFrame(columns, activations.columns)
-        table = table[table["greatest jump"] >= JUMP].sort_values("greatest jump", ascending=False)
-        sections.append(Numbers(f"Activations that jump by {JUMP:g} or more from one frame to the next", table))
+    sections, full = [], (activations >= FULL_ACTIVATION).sum()
+    if (full := full[full > 0]).size:
+        columns = {"frames": full, "share [%]": 100 * full / len(activations)}
+        sections.append(_worst_first("Muscles that are fully active", columns, "frames"))
+    jumps = activations.diff().abs().shift(-1)  # from each frame to the next
+    if (jumps := jumps.loc[:, jumps.max() >= JUMP]).size:
+        columns = {"greatest jump": jumps.max(), "from [s]": jumps.idxmax(), "frames with jumps": (jumps >= JUMP).sum()}
+        title = f"Activations that jump by {JUMP:g} or more from one frame to the next"
+        sections.append(_worst_first(title, columns, "greatest jump"))
     return sections
 
 
@@ -150,12 +143,11 @@ def _reserves(found: Redundancy) -> Numbers:
     given, units = np.abs(found.reserve), _force_units(found.model.system)
     drives = [getattr(getattr(reserve, "actuator", None), "coordinate", reserve.name) for reserve in found.reserves]
     columns = {
-        "unit": [units.get(name, "") for name in drives],
+        "unit": pd.Series([units.get(name, "") for name in drives], [reserve.name for reserve in found.reserves]),
         "RMS": np.sqrt(np.nanmean(given**2, axis=0)),
         "greatest": np.nanmax(given, axis=0),
     }
-    table = pd.DataFrame(columns, [reserve.name for reserve in found.reserves])
-    return Numbers("Reserves, the greatest first", table.sort_values("greatest", ascending=False))
+    return _worst_first("Reserves, the greatest first", columns, "greatest")
 
 
 def _force_units(system: ArticulatedSystem) -> dict[str, str]:
@@ -164,12 +156,6 @@ def _force_units(system: ArticulatedSystem) -> dict[str, str]:
     for body in system.bodies:
         found |= dict(zip(body.names_of_velocities, body.joint.facts.force_units, strict=True))
     return found
-
-
-def _rms(values: Array) -> float:
-    """The root mean square of the known values, NaN without any."""
-    known = values[~np.isnan(values)]
-    return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
 
 
 def scaling_sections(generic: Model, person: Model, static: Markers | None) -> list[Numbers | Drawn]:
@@ -182,12 +168,11 @@ def scaling_sections(generic: Model, person: Model, static: Markers | None) -> l
     if not static.names:
         return sections
     fits = [_static_fit(model, static) for model in (generic, person)]
-    parts = [1e3 * pd.Series(fit.marker_error[0], fit.marker_names) for fit in fits]
-    table = pd.DataFrame(dict(zip(("before [mm]", "after [mm]"), parts, strict=True))).sort_values("after [mm]")[::-1]
-    whole = pd.DataFrame([[1e3 * float(fit.marker_rms[0]) for fit in fits]], ["all, RMS"], table.columns)
-    sections.append(
-        Numbers("Errors of markers of the static trial, before and after scaling", pd.concat([whole, table]))
-    )
+    columns = {when: 1e3 * pd.Series(fit.marker_error[0], fit.marker_names)
+               for when, fit in zip(("before [mm]", "after [mm]"), fits, strict=True)}  # fmt: skip
+    whole = pd.DataFrame([[1e3 * float(fit.marker_rms[0]) for fit in fits]], ["all, RMS"], [*columns])
+    title = "Errors of markers of the static trial, before and after scaling"
+    sections.append(_worst_first(title, columns, "after [mm]", whole))
     sections.append(_picture(person, fits[1], () if generic.file is None else (generic.file.parent,)))
     return sections
 
@@ -214,12 +199,10 @@ def _attachments(model: Model, body: str) -> Array:
 
 def _factors(before: Array, after: Array) -> Array:
     """(3,) factors along the axes from points before to points after, by least squares; NaN where all are zero."""
-    square = (before**2).sum(axis=0)
-    same = before.shape == after.shape
-    if not same:
+    if before.shape != after.shape:
         return np.full(3, np.nan)
-    moved = (before * after).sum(axis=0)
-    return np.divide(moved, square, out=np.full(3, np.nan), where=square > 1e-12)
+    square = (before**2).sum(axis=0)
+    return np.divide((before * after).sum(axis=0), square, out=np.full(3, np.nan), where=square > 1e-12)
 
 
 def _static_fit(model: Model, static: Markers) -> FittedMotion:
