@@ -11,7 +11,7 @@ Errors of a pose are small motions (nu,) from it, three numbers for each quatern
 of its tangent space, where it is not singular and |Q| = 1 needs no constraint.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -19,16 +19,16 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.analysis.motion.problem import PoseProblem, Sensor, rotation_vector
+from myoquat.analysis.motion.problem import PoseProblem, Sensor
+from myoquat.analysis.motion.structure import Data
 from myoquat.core import Array, ArrayLike, check_types, content_key, frozen, indices_of, scipy
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
-from myoquat.joints import frames
 from myoquat.joints.constraints import Holonomic
 from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_exp, quaternion_log, quaternion_multiply, rotation_matrix
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -124,15 +124,21 @@ def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) 
     system = problem.system
 
     def formula(t: Array, q: Array, u: Array, positions: Array, rotations: Array) -> tuple[Array, Array, Array]:
-        parts = [*_markers(problem, q, positions), *_sensors(problem, q, rotations)]
-        rest = [(r, H, np.zeros((*H.shape[:-1], system.nu))) for r, H in parts]
-        if constraints:
-            held = Constraints(system, constraints)
-            by_pose = jacobian_at(lambda d: held.rate(system.displaced(q, d), u, t), np.zeros(system.nu), like=q)
-            H = held.position_jacobian(q, t)
-            rest += [(-held.position(q, t), H, np.zeros(H.shape)), (-held.rate(q, u, t), by_pose, held.jacobian(q, t))]
-        r, H, K = zip(*rest, strict=True)
-        return np.concatenate(r, axis=-1), np.concatenate(H, axis=-2), np.concatenate(K, axis=-2)
+        nothing, held = np.zeros(()), Constraints(system, constraints)
+        seen = Data(positions, nothing, rotations, nothing, nothing, nothing, nothing, t)
+
+        def residuals(d: Array) -> Array:
+            at = state.displaced(system, q, d)
+            poses = world_poses(system.tree, kinematics(system.tree, at))
+            rest = [-held.position(at, t), -held.rate(at, u, t)] if constraints else []
+            return np.concatenate(
+                [*problem.marker_residuals(poses, seen), *problem.sensor_residuals(poses, seen), *rest], axis=-1
+            )
+
+        r = residuals(0.0 * u)
+        by_pose = -jacobian_at(residuals, np.zeros(system.nu), like=q)
+        K = held.jacobian(q, t) if constraints else np.zeros((0, system.nu))
+        return r, by_pose, np.concatenate([np.zeros((r.shape[-1] - K.shape[-2], system.nu)), K], axis=-2)
 
     sizes: dict[str, Any] = {"t": (), "q": system.nq, "u": system.nu}
     sizes |= {"positions": (len(problem.markers), 3), "rotations": (len(problem.sensors), 4)}
@@ -140,31 +146,7 @@ def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) 
     return _kernel("filter_measurements", key, formula, sizes, ["residuals", "by_pose", "by_velocity"])
 
 
-def _markers(problem: PoseProblem, q: Array, positions: Array) -> Iterator[tuple[Array, Array]]:
-    for k, marker in enumerate(problem.markers):
-        point = np.array(marker.position)
-        _, x = frames.pose(problem.system, q, marker.body, point)
-        yield positions[..., k, :] - x, frames.jacobian(problem.system, q, marker.body, point)[..., :3, :]
-
-
-def _sensors(problem: PoseProblem, q: Array, rotations: Array) -> Iterator[tuple[Array, Array]]:
-    """theta = log(R^T R_seen R_sensor^T): a small motion delta of the body makes it log(exp(-delta) exp(theta))."""
-    for k, sensor in enumerate(problem.sensors):
-        R, _ = frames.pose(problem.system, q, sensor.body, np.zeros(3))
-        back = R.mT
-        mount = rotation_matrix(np.array(sensor.orientation))
-        theta = rotation_vector(back @ rotation_matrix(rotations[..., k, :]) @ mount.T)
-
-        error = quaternion_exp(theta)
-
-        def turned(delta: Array, error: Array = error) -> Array:
-            return quaternion_log(quaternion_multiply(quaternion_exp(-delta), error))
-
-        slope = jacobian_at(turned, np.zeros(3), like=q)
-        yield theta, -slope @ back @ frames.jacobian(problem.system, q, sensor.body, np.zeros(3))[..., 3:, :]
-
-
-Data = Markers | Orientations | tuple[Markers, Orientations]
+Recording = Markers | Orientations | tuple[Markers, Orientations]
 
 
 @frozen
@@ -197,7 +179,7 @@ class FilterNoise:
 
 
 def kalman_filter(
-    model: Model, data: Data, *, sensors: Sequence[Sensor] = (), noise: FilterNoise | None = None,
+    model: Model, data: Recording, *, sensors: Sequence[Sensor] = (), noise: FilterNoise | None = None,
     start: ArrayLike | None = None, start_velocity: ArrayLike | None = None,
 ) -> FilteredMotion:  # fmt: skip
     """The motion of a model that markers and sensors show, frame after frame, with velocities and covariances.
