@@ -1,6 +1,6 @@
 """Goals and path constraints of a problem of Moco."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,16 +11,14 @@ from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnG
 from myoquat.analysis.control.goals.forces import TrackContactForces, TrackMoments
 from myoquat.analysis.control.goals.muscles import Effort
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
-from myoquat.analysis.control.moco import velocity_of
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
-from myoquat.apps.moco.models import MocoModel, MocoNames, motion_of_table, read_table, tail
+from myoquat.apps.moco.models import Reading, motion_of_table, tail
 from myoquat.core import Array, frozen, pandas as pd
 from myoquat.data import Orientations, load_forces, load_markers
-from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
+from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.data.motions.forces import forces_of_loads
-from myoquat.data.omoco import IN_MEMORY, Interval, MocoFile, children, interval, matching, property_of, weights
-from myoquat.data.reports import UnsupportedElements
+from myoquat.data.omoco import IN_MEMORY, Interval, children, interval, matching, property_of, weights
 from myoquat.data.xml import Element, boolean, complain, number, text, triple
 from myoquat.joints.frames import center, total_mass
 from myoquat.joints.quaternion import quaternion_from_matrix
@@ -28,33 +26,7 @@ from myoquat.joints.vectors import matvec, vector
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.loads import world_point
 
-__all__ = ["ENDS", "GOALS", "PATHS", "Reading", "common", "name_of", "track_states"]
-
-
-@frozen(eq=False)
-class Reading:
-    """The data with which goals and constraints are read."""
-
-    file: MocoFile
-    processed: MocoModel
-    names: MocoNames
-    unsupported: UnsupportedElements
-    shifted_normalization: bool = False
-
-    def table(self, goal: Element, name: str) -> "pd.DataFrame":
-        """The table of a goal's TableProcessor; ModelError where it names no file."""
-        return read_table(self.file.table(goal, name), self.names, self.processed.model)
-
-    def leave_out(self, element: Element, why: str) -> None:
-        """Note what has no equal here."""
-        self.unsupported.count(element, why)
-
-    def note_rates(self, element: Element, names: Iterable[str]) -> None:
-        """Note velocities of a goal, among these names, that are an angular velocity in Moco, and rates here."""
-        model = self.processed.model
-        rates = {velocity_of(model.system, name) for three in angular_triples(model) for name in three}
-        if changed := sorted(rates & {*names}):
-            self.leave_out(element, f"{', '.join(changed)} are an angular velocity there, and rates of angles here")
+__all__ = ["ENDS", "GOALS", "PATHS", "AngularVelocity", "SquaredStates", "Unequal", "track_states"]
 
 
 def name_of(goal: Element) -> str:
@@ -63,15 +35,20 @@ def name_of(goal: Element) -> str:
 
 
 def common(goal: Element, reading: Reading) -> dict[str, Any]:
-    """Weight, name, and whether the goal is averaged; what has no equal is noted."""
+    """Weight and name; what has no equal is noted."""
     weight = number(goal, "weight", 1.0)
     if boolean(goal, "divide_by_mass"):
-        weight /= float(total_mass(reading.processed.model.system))
+        weight /= float(total_mass(reading.model.system))
     if boolean(goal, "divide_by_displacement"):
         reading.leave_out(goal, "its division by the displacement")
     if children(goal, "scale_factors"):
         reading.leave_out(goal, "its scale factors")
-    return {"weight": weight, "name": name_of(goal), "mean": boolean(goal, "divide_by_duration")}
+    return {"weight": weight, "name": name_of(goal)}
+
+
+def over_time(goal: Element, reading: Reading) -> dict[str, Any]:
+    """Weight, name, and whether the goal is averaged."""
+    return common(goal, reading) | {"mean": boolean(goal, "divide_by_duration")}
 
 
 # ---- controls and states ---------------------------------------------------------------------------------------
@@ -83,14 +60,11 @@ def _effort(goal: Element, reading: Reading) -> list[Goal]:
     for pattern, weight in weights(goal, "control_weights_pattern").items():
         factors |= dict.fromkeys(names.matching(pattern, names.controls), weight)
     for path, weight in weights(goal, "control_weights").items():
-        name = names.control(path)
-        if name is None:
-            complain(goal, f"the model has no control {path!r}")
-        factors[name] = weight
+        factors[reading.named(goal, "control", path)] = weight
     if not names.controls:
         reading.leave_out(goal, "the model has no controls")
         return []
-    return [Effort(int(number(goal, "exponent", 2.0)), weights=factors, **common(goal, reading))]
+    return [Effort(int(number(goal, "exponent", 2.0)), weights=factors, **over_time(goal, reading))]
 
 
 @frozen
@@ -109,14 +83,11 @@ def _squared_states(goal: Element, reading: Reading) -> list[Goal]:
     names, pattern = reading.names, text(goal, "pattern", ".*")
     factors = dict.fromkeys(names.matching(pattern, names.all_states), 1.0)
     for path, weight in weights(goal, "state_weights").items():
-        name = names.state(path)
-        if name is None:
-            complain(goal, f"the model has no state {path!r}")
-        factors[name] = weight
+        factors[reading.named(goal, "state", path)] = weight
     if any(names.matching(pattern, {end: end}) for end in names.fibers):
         reading.leave_out(goal, "its normalized tendon forces")
     reading.note_rates(goal, (name for name, factor in factors.items() if factor))
-    return [OwnGoal(SquaredStates(tuple(factors.items())), **common(goal, reading))] if factors else []
+    return [OwnGoal(SquaredStates(tuple(factors.items())), **over_time(goal, reading))] if factors else []
 
 
 def _track_states(goal: Element, reading: Reading) -> list[Goal]:
@@ -124,12 +95,10 @@ def _track_states(goal: Element, reading: Reading) -> list[Goal]:
     table, pattern = reading.table(goal, "reference"), text(goal, "pattern", ".*")
     given = {reading.names.state(path): weight for path, weight in weights(goal, "state_weights").items()}
     known = set(reading.names.matching(pattern, reading.names.all_states))
-    unused = [label for label in table if reading.names.state(label) not in known]
-    if unused and not boolean(goal, "allow_unused_references"):
-        complain(goal, f"the model has no state {unused[0]!r}; <allow_unused_references> passes over it")
+    reading.check_used(goal, table, known, "allow_unused_references")
     chosen = {label: name for label in table if (name := reading.names.state(label)) in known}
     scaled = boolean(goal, "scale_weights_with_range")
-    return track_states((goal, reading), table, chosen, given, scaled, common(goal, reading))
+    return track_states((goal, reading), table, chosen, given, scaled, over_time(goal, reading))
 
 
 def track_states(
@@ -165,7 +134,7 @@ def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
         if names.control(path) is None or label not in table:
             complain(goal, f"no control {path!r} in the model, or no column {label!r} in the table")
         chosen[label] = names.control(path)
-    return track_states((goal, reading), table, chosen, given, False, common(goal, reading))
+    return track_states((goal, reading), table, chosen, given, False, over_time(goal, reading))
 
 
 # ---- bodies and forces -----------------------------------------------------------------------------------------
@@ -184,7 +153,7 @@ def _track_markers(goal: Element, reading: Reading) -> list[Goal]:
         low_high = interval(element, "weight")
         factors[str(element.get("name"))] = otherwise if low_high is None else low_high[0]
     own = {n: w for n, w in factors.items() if n in markers.names}
-    return [TrackMarkers(markers, weights=own, **common(goal, reading))]
+    return [TrackMarkers(markers, weights=own, **over_time(goal, reading))]
 
 
 def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
@@ -192,19 +161,19 @@ def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
     if text(goal, "rotation_reference_file", ""):
         reading.leave_out(goal, "its file of rotations")
         return []
-    system = reading.processed.model.system
+    system = reading.model.system
     bodies = [tail(path) for path in text(goal, "frame_paths", "").split()]
     unknown = [body for body in bodies if body not in system.body_names]
     if unknown or not bodies:
         reading.leave_out(goal, f"frames other than bodies: {', '.join(unknown) or 'none is named'}")
         return []
-    motion = motion_of_table(reading.processed.model, reading.table(goal, "states_reference"), reading.names)
+    motion = motion_of_table(reading.model, reading.table(goal, "states_reference"), reading.names)
     poses = system.poses(motion.q)
     turned = np.stack([quaternion_from_matrix(poses[body][0]) for body in bodies], axis=1)
     sensors = tuple(Sensor(body, body, (1.0, 0.0, 0.0, 0.0)) for body in bodies)
     factors = {tail(path): weight for path, weight in weights(goal, "rotation_weights").items()}
     recorded = Orientations(motion.time, tuple(bodies), turned)
-    return [TrackOrientations(recorded, sensors, weights=factors, **common(goal, reading))]
+    return [TrackOrientations(recorded, sensors, weights=factors, **over_time(goal, reading))]
 
 
 def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
@@ -221,20 +190,20 @@ def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
         loads = load_forces(document.named(goal, "external_loads_file", name))
     else:
         loads = forces_of_loads(document.path, inside)
-    surfaces = {f.name: f.pairs for f in reading.processed.model.forces if isinstance(f, ContactForce)}
+    surfaces = {f.name: f.pairs for f in reading.model.forces if isinstance(f, ContactForce)}
     bodies = {}
     for group in children(goal, "contact_groups"):
         paths = [tail(path) for path in text(group, "contact_force_paths", "").split()]
         if set(paths) - set(surfaces):
             complain(group, f"the model has no contact force {min(set(paths) - set(surfaces))!r}")
         own = {surface.body for path in paths for pair in surfaces[path] for surface in pair}
-        bodies[text(group, "external_force_name")] = tuple(sorted(own - {reading.processed.model.system.ground}))
+        bodies[text(group, "external_force_name")] = tuple(sorted(own - {reading.model.system.ground}))
     kept = [loads.names.index(name) for name in bodies if name in loads.names]
     if len(kept) < len(bodies):
         complain(goal, f"the external loads have no force {min(set(bodies) - set(loads.names))!r}")
     factors = {load: float(load in bodies) for load in loads.names}
     others = {load: next(iter(bodies.values())) for load in loads.names if load not in bodies}
-    system, options = reading.processed.model.system, common(goal, reading)
+    system, options = reading.model.system, over_time(goal, reading)
     options["weight"] /= float(total_mass(system) * (np.linalg.norm(system.gravity) or 1.0))
     return [TrackContactForces(loads, bodies | others, weights=factors, **options)]
 
@@ -245,7 +214,7 @@ def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
     Moco takes those of inverse dynamics less gravity and the forces of <force_paths>. Where these are all but muscles
     and actuators, muscles and actuators give the rest, with constraints: `TrackMoments` leaves constraints out.
     """
-    model, names = reading.processed.model, reading.names
+    model, names = reading.model, reading.names
     patterns = text(goal, "force_paths", "").split()
     acting = dict.fromkeys((*model.muscle_names, *model.control_names))
     passive = dict.fromkeys(force.name for force in model.forces)
@@ -282,7 +251,7 @@ def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
     if not labels:
         return []
     time, values = table.index.to_numpy(float), table[labels].to_numpy(float)
-    return [TrackMoments(tuple(given), time, values, weights=given, **common(goal, reading))]
+    return [TrackMoments(tuple(given), time, values, weights=given, **over_time(goal, reading))]
 
 
 GOALS: dict[str, Callable[[Element, Reading], list[Goal]]] = {
@@ -315,7 +284,7 @@ def _at_ends(goal: Element, reading: Reading, rows: Row, count: int) -> list[Fou
     """Rows of both ends: a constraint unless the goal says that it is a cost."""
     options = common(goal, reading)
     if text(goal, "mode", "endpoint_constraint") == "cost":
-        return [OwnEndGoal(Squared(rows), weight=options["weight"], name=options["name"])]
+        return [OwnEndGoal(Squared(rows), **options)]
     holder = goal.find("MocoConstraintInfo")
     given = [] if holder is None else [interval(e, "bounds") for e in children(holder, "bounds")]
     bounds: list[Interval] = [(0.0, 0.0) if pair is None else pair for pair in given] or [(0.0, 0.0)] * count
@@ -329,8 +298,7 @@ def _at_ends(goal: Element, reading: Reading, rows: Row, count: int) -> list[Fou
 
 
 def _final_time(goal: Element, reading: Reading) -> list[Found]:
-    options = common(goal, reading)
-    return [Duration(weight=options["weight"], name=options["name"])]
+    return [Duration(**common(goal, reading))]
 
 
 @frozen
@@ -346,17 +314,15 @@ class Pairs:
 def _periodic(goal: Element, reading: Reading) -> list[Found]:
     """Pairs of states and of controls, some of them with the opposite sign."""
     pairs = []
-    for tag, find in (("state_pairs", reading.names.state), ("control_pairs", reading.names.control)):
-        for pair in children(goal, tag):
+    for what in ("state", "control"):
+        for pair in children(goal, f"{what}_pairs"):
             initial = text(pair, "initial_variable")
             paths = text(pair, "final_variable", initial), initial
-            names = [find(path) for path in paths]
             if any(tail(path) in reading.names.fibers for path in paths):
                 reading.leave_out(pair, "a pair of tendon forces")
                 continue
-            if None in names:
-                complain(pair, f"the model has no {tag.split('_')[0]} {paths[names.index(None)]!r}")
-            pairs.append((str(names[0]), str(names[1]), -1.0 if boolean(pair, "negate") else 1.0))
+            last, first = (reading.named(pair, what, path) for path in paths)
+            pairs.append((last, first, -1.0 if boolean(pair, "negate") else 1.0))
     return _at_ends(goal, reading, Pairs(tuple(pairs)), len(pairs)) if pairs else []
 
 
@@ -391,7 +357,7 @@ class Unequal:
 
 def _initial_activation(goal: Element, reading: Reading) -> list[Found]:
     """Excitation and activation are equal at the start."""
-    dynamic = [m.name for m in reading.processed.model.muscles if m.activation_dynamics is not None]
+    dynamic = [m.name for m in reading.model.muscles if m.activation_dynamics is not None]
     pairs = tuple((name, f"{name}.activation") for name in dynamic)
     return _at_ends(goal, reading, Unequal(pairs), len(pairs)) if pairs else []
 
@@ -425,12 +391,12 @@ class AtPlace:
 
 
 def _final_marker(goal: Element, reading: Reading) -> list[Found]:
-    name, options = tail(text(goal, "point_name")), common(goal, reading)
-    marker = next((m for m in reading.processed.model.markers if m.name == name), None)
+    name = tail(text(goal, "point_name"))
+    marker = next((m for m in reading.model.markers if m.name == name), None)
     if marker is None:
         complain(goal, f"the model has no marker {name!r}")
     formula = AtPlace(marker.body, tuple(marker.position), triple(goal, "reference_location", (0.0, 0.0, 0.0)))
-    return [OwnEndGoal(formula, weight=options["weight"], name=options["name"])]
+    return [OwnEndGoal(formula, **common(goal, reading))]
 
 
 ENDS: dict[str, Callable[[Element, Reading], list[Found]]] = {
@@ -457,11 +423,8 @@ class Values:
 
 def _bounded(constraint: Element, reading: Reading, what: str) -> list[PathCondition]:
     """States or controls between two constants."""
-    find = reading.names.state if what == "state" else reading.names.control
-    paths = text(constraint, f"{what}_paths", "").split()
-    names = [find(path) for path in paths]
-    if None in names or not names:
-        complain(constraint, f"the model has no {what} {paths[names.index(None)] if paths else ''!r}")
+    paths = text(constraint, f"{what}_paths", "").split() or [""]
+    names = tuple(reading.named(constraint, what, path) for path in paths)
     low, high = _constant(constraint, "lower_bound", -np.inf), _constant(constraint, "upper_bound", np.inf)
     if low is None or high is None:
         reading.leave_out(constraint, "bounds that depend on time")
@@ -469,8 +432,7 @@ def _bounded(constraint: Element, reading: Reading, what: str) -> list[PathCondi
     if boolean(constraint, "equality_with_lower"):
         high = low
     n = len(names)
-    formula = Values(tuple(map(str, names)))
-    return [PathConstraint(name_of(constraint), formula, (low,) * n, (high,) * n)]
+    return [PathConstraint(name_of(constraint), Values(names), (low,) * n, (high,) * n)]
 
 
 def _constant(constraint: Element, tag: str, otherwise: float) -> float | None:
@@ -495,7 +457,7 @@ class SquaredDistances:
 
 def _distances(constraint: Element, reading: Reading) -> list[PathCondition]:
     """Distances of bodies between bounds, as their squares."""
-    system = reading.processed.model.system
+    system = reading.model.system
     pairs, limits = [], []
     for element in children(constraint, "frame_pairs"):
         a, b = (tail(text(element, f"frame{k}_path")) for k in (1, 2))

@@ -1,7 +1,8 @@
 """The model and the tables of a problem of Moco: their files and the operators on them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from myoquat.analysis.control.moco import drivable_coordinates, joint_names, uni
 from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core import frozen, pandas as pd
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
+from myoquat.data.motions.angular_speeds import angular_triples
 from myoquat.data.motions.coordinates import DEGREE, rates_of_states, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
@@ -26,11 +28,10 @@ from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw, PathActuator
 
 __all__ = [
     "MODEL_OPERATORS",
-    "MocoModel",
     "MocoNames",
+    "Reading",
     "motion_of_table",
     "operated",
-    "read_processed_model",
     "read_table",
     "tail",
     "with_rates",
@@ -209,54 +210,74 @@ UNCHANGED = ("ModOpUseImplicitTendonComplianceDynamicsDGF", "ModOpTendonComplian
 
 
 @dataclass
-class MocoModel:
-    """A model, with what operators have changed.
+class Reading:
+    """A problem of Moco as far as it is read: its model, with what operators have changed, and what has no equal here.
 
-    added   actuators that operators add: velocity -> (name, scale)
-    bounds  of controls, by the names that Moco gives to forces
-    loads   external loads
+    added                  actuators that operators add: velocity -> (name, scale)
+    bounds                 of controls, by the names that Moco gives to forces
+    loads                  external loads
+    shifted_normalization  as of `load_moco_study`
     """
 
+    file: MocoFile
     model: Model
-    moco: MocoFile
     unsupported: UnsupportedElements
+    shifted_normalization: bool = False
     added: dict[str, tuple[str, float]] = field(default_factory=dict)
     bounds: dict[str, Interval] = field(default_factory=dict)
     loads: Forces | None = None
 
-    @property
-    def torques(self) -> dict[str, float]:
-        """Velocity -> scale [N m, N]."""
-        return {velocity: scale for velocity, (_, scale) in self.added.items()}
+    @classmethod
+    def of(cls, file: MocoFile, holder: Element, unsupported: UnsupportedElements, shifted: bool) -> "Reading":
+        """The model of a ModelProcessor after its operators. ModelError for an operator that has no equal here: without
+        it the model would move differently."""
+        processor = file.processor(holder, "model", "ModelProcessor")
+        if processor is None or (processor.file is None and processor.inside is None):
+            complain(file.root, "the ModelProcessor names no model")
+        path = file.document.path if processor.file is None else processor.file
+        if processor.inside is not None:
+            model = read_inner_model(processor.inside, file.version, path)
+        else:
+            model = load_model(path, rotations="file")
+        controls, found = read_control_bounds(path), cls(file, model, unsupported, shifted)
+        found.bounds = {m.name: _least(m, controls.get(m.name, (None, None))) for m in model.muscles}
+        for operator in processor.operators:
+            if operator.tag not in MODEL_OPERATORS:
+                complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(MODEL_OPERATORS)}")
+            MODEL_OPERATORS[operator.tag](found, operator)
+        return found
 
-    @property
-    def labels(self) -> dict[str, str]:
-        """Name of an added actuator -> velocity."""
-        return {name: velocity for velocity, (name, _) in self.added.items()}
+    @cached_property
+    def names(self) -> MocoNames:
+        """The names of the model after its operators."""
+        return MocoNames.of(self.model, {name: velocity for velocity, (name, _) in self.added.items()})
 
-    def file(self, operator: Element, tag: str) -> Path:
-        """A file that an operator names."""
-        return self.moco.document.named(operator, tag, text(operator, tag))
+    def named(self, element: Element, what: str, path: str) -> str:
+        """The name of a "state" or a "control"; ModelError for one that the model does not have."""
+        name = self.names.state(path) if what == "state" else self.names.control(path)
+        if name is None:
+            complain(element, f"the model has no {what} {path!r}")
+        return name
 
+    def table(self, goal: Element, name: str) -> "pd.DataFrame":
+        """The table of a goal's TableProcessor; ModelError where it names no file."""
+        return read_table(self.file.table(goal, name), self.names, self.model)
 
-def read_processed_model(file: MocoFile, processor: Processor | None, unsupported: UnsupportedElements) -> MocoModel:
-    """The model of a ModelProcessor after its operators. ModelError for an operator that has no equal here: without it
-    the model would move differently."""
-    if processor is None or (processor.file is None and processor.inside is None):
-        complain(file.root, "the ModelProcessor names no model")
-    path = file.document.path if processor.file is None else processor.file
-    controls = read_control_bounds(path)
-    if processor.inside is not None:
-        model = read_inner_model(processor.inside, file.version, path)
-    else:
-        model = load_model(path, rotations="file")
-    found = MocoModel(model, file, unsupported)
-    found.bounds = {m.name: _least(m, controls.get(m.name, (None, None))) for m in model.muscles}
-    for operator in processor.operators:
-        if operator.tag not in MODEL_OPERATORS:
-            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(MODEL_OPERATORS)}")
-        MODEL_OPERATORS[operator.tag](found, operator)
-    return found
+    def check_used(self, element: Element, table: "pd.DataFrame", known: Container[str | None], option: str) -> None:
+        """ModelError for a column that is none of the known states, unless an option of the element allows that."""
+        unused = [label for label in table if self.names.state(label) not in known]
+        if unused and not boolean(element, option):
+            complain(element, f"the model has no state {unused[0]!r}; <{option}> passes over it")
+
+    def leave_out(self, element: Element, why: str) -> None:
+        """Note what has no equal here."""
+        self.unsupported.count(element, why)
+
+    def note_rates(self, element: Element, names: Iterable[str]) -> None:
+        """Note velocities of a goal, among these names, that are an angular velocity in Moco, and rates here."""
+        rates = {velocity_of(self.model.system, name) for three in angular_triples(self.model) for name in three}
+        if changed := sorted(rates & {*names}):
+            self.leave_out(element, f"{', '.join(changed)} are an angular velocity there, and rates of angles here")
 
 
 def _least(muscle: Muscle, given: tuple[float | None, float | None]) -> Interval:
@@ -269,30 +290,25 @@ def _least(muscle: Muscle, given: tuple[float | None, float | None]) -> Interval
 # ---- operators -------------------------------------------------------------------------------------------------
 
 
-def _remove_muscles(found: MocoModel, operator: Element) -> None:
-    found.model = found.model.without_muscles()
-    found.bounds = {}
-
-
-def _of_muscles(change: Callable[[Muscle], Muscle]) -> Callable[[MocoModel, Element], None]:
-    def apply(found: MocoModel, operator: Element) -> None:
-        found.model = replace(found.model, muscles=tuple(map(change, found.model.muscles)))
+def _of_model(change: Callable[[Model], Model]) -> Callable[[Reading, Element], None]:
+    def apply(found: Reading, operator: Element) -> None:
+        found.model = change(found.model)
 
     return apply
 
 
-def _without_dynamics(muscle: Muscle) -> Muscle:
-    return replace(muscle, activation_dynamics=None)
+def _of_muscles(change: Callable[[Muscle], Muscle]) -> Callable[[Reading, Element], None]:
+    return _of_model(lambda model: replace(model, muscles=tuple(map(change, model.muscles))))
 
 
-def _curves(found: MocoModel, operator: Element) -> None:
-    found.model = found.model.with_degroote_fregly_muscles()
+def _remove_muscles(found: Reading, operator: Element) -> None:
+    found.model, found.bounds = found.model.without_muscles(), {}
 
 
-def _of_curves(**tags: str) -> Callable[[MocoModel, Element], None]:
+def _of_curves(**tags: str) -> Callable[[Reading, Element], None]:
     """Change fields of the laws of De Groote and Fregly to the numbers of entries, and leave other laws."""
 
-    def apply(found: MocoModel, operator: Element) -> None:
+    def apply(found: Reading, operator: Element) -> None:
         values: dict[str, Any] = {name: number(operator, tag) if tag else 0.0 for name, tag in tags.items()}
 
         def changed(muscle: Muscle) -> Muscle:
@@ -304,7 +320,7 @@ def _of_curves(**tags: str) -> Callable[[MocoModel, Element], None]:
     return apply
 
 
-def _stronger(found: MocoModel, operator: Element) -> None:
+def _stronger(found: Reading, operator: Element) -> None:
     factor = positive(operator, "scale_factor", 1.0)
 
     def scaled(muscle: Muscle) -> Muscle:
@@ -322,17 +338,18 @@ def _without_curves(muscle: Muscle) -> Muscle:
     return replace(muscle, law=PathActuator(muscle.law.max_isometric_force), activation_dynamics=None)
 
 
-def _rigid(found: MocoModel, operator: Element) -> None:
-    found.model = found.model.with_rigid_tendons()
+def _file(found: Reading, operator: Element, tag: str) -> Path:
+    """A file that an operator names."""
+    return found.file.document.named(operator, tag, text(operator, tag))
 
 
-def _loads(found: MocoModel, operator: Element) -> None:
+def _loads(found: Reading, operator: Element) -> None:
     if found.loads is not None:
         complain(operator, "a second file of external loads is not supported")
-    found.loads = load_forces(found.file(operator, "filepath"))
+    found.loads = load_forces(_file(found, operator, "filepath"))
 
 
-def _welds(found: MocoModel, operator: Element) -> None:
+def _welds(found: Reading, operator: Element) -> None:
     """Fix joints at zero, and keep the start of all other coordinates."""
     joints = {body.joint_name or body.name for body in found.model.system.bodies}
     fixed = {tail(path) for path in text(operator, "joint_paths", "").split()}
@@ -341,63 +358,58 @@ def _welds(found: MocoModel, operator: Element) -> None:
     found.model = found.model.with_welds(fixed)
 
 
-def _paths(found: MocoModel, operator: Element) -> None:
+def _paths(found: Reading, operator: Element) -> None:
     """Paths that are functions of coordinates."""
-    paths, known = load_paths(found.file(operator, "paths_file")), set(found.model.muscle_names)
+    paths, known = (
+        load_paths(_file(found, operator, "paths_file")),
+        set(found.model.muscle_names),
+    )
     found.model = found.model.with_fitted_paths({name: path for name, path in paths.items() if name in known})
 
 
-def _reserves(found: MocoModel, operator: Element) -> None:
-    scale, bound = positive(operator, "optimal_force", 1.0), text(operator, "bound", "")
-    skip, grounded = (boolean(operator, tag, default) for tag, default in
-                      (("skip_coordinates_with_actuators", True), ("skip_residual_coordinates", False)))  # fmt: skip
-    on_ground = units_on_ground(found.model.system)
-    for name in _drivable(found, skip):
-        if not (grounded and name in on_ground):
-            _add(found, name, "reserve", scale, bound)
+def _reserves(found: Reading, operator: Element) -> None:
+    force, system = positive(operator, "optimal_force", 1.0), found.model.system
+    left_out = units_on_ground(system) if boolean(operator, "skip_residual_coordinates") else {}
+    _add(found, operator, "reserve", {name: force for name in system.coordinate_names if name not in left_out})
 
 
-def _residuals(found: MocoModel, operator: Element) -> None:
+def _residuals(found: Reading, operator: Element) -> None:
     forces = {unit: positive(operator, f"{word}_optimal_force", 1.0)
               for unit, word in (("rad", "rotational"), ("m", "translational"))}  # fmt: skip
-    bound = text(operator, "bound", "")
     on_ground = units_on_ground(found.model.system)
-    for name in _drivable(found, boolean(operator, "skip_coordinates_with_actuators", True)):
-        if name in on_ground:
-            if on_ground[name] not in forces:
-                complain(operator, f"coordinate {name!r} is neither an angle nor a length: Moco has no residual for it")
-            _add(found, name, "residual", forces[on_ground[name]], bound)
+    _add(found, operator, "residual", {name: forces.get(unit) for name, unit in on_ground.items()})
 
 
-def _drivable(found: MocoModel, skip_driven: bool) -> list[str]:
-    """Coordinates that take a torque; if asked for, those that no actuator drives, be it added by an operator."""
-    names, system = drivable_coordinates(found.model, skip_driven), found.model.system
-    return [name for name in names if not (skip_driven and velocity_of(system, name) in found.added)]
+def _add(found: Reading, operator: Element, word: str, forces: Mapping[str, float | None]) -> None:
+    """Add actuators, with Moco's names, to those coordinates of some forces that take a torque."""
+    system, bound = found.model.system, text(operator, "bound", "")
+    joints, skip_driven = joint_names(system), boolean(operator, "skip_coordinates_with_actuators", True)
+    for name in drivable_coordinates(found.model, skip_driven):
+        velocity, label = velocity_of(system, name), f"{word}_jointset_{joints[name]}_{name}"
+        if name not in forces or (skip_driven and velocity in found.added):
+            continue
+        scale = forces[name]
+        if scale is None:
+            complain(operator, f"coordinate {name!r} is neither an angle nor a length: Moco has no residual for it")
+        if velocity in found.added:
+            raise ValueError(f"coordinate {name!r} has two added actuators, which is not supported")
+        found.added[velocity] = label, scale
+        if bound:
+            found.bounds[label] = -float(bound), float(bound)
 
 
-def _add(found: MocoModel, coordinate: str, word: str, scale: float, bound: str) -> None:
-    """An actuator of a coordinate, with Moco's name."""
-    system = found.model.system
-    velocity, label = velocity_of(system, coordinate), f"{word}_jointset_{joint_names(system)[coordinate]}_{coordinate}"
-    if velocity in found.added:
-        raise ValueError(f"coordinate {coordinate!r} has two added actuators, which is not supported")
-    found.added[velocity] = label, scale
-    if bound:
-        found.bounds[label] = -float(bound), float(bound)
-
-
-MODEL_OPERATORS: dict[str, Callable[[MocoModel, Element], None]] = {
+MODEL_OPERATORS: dict[str, Callable[[Reading, Element], None]] = {
     "ModOpAddExternalLoads": _loads,
     "ModOpAddReserves": _reserves,
     "ModOpAddResiduals": _residuals,
     "ModOpFiberDampingDGF": _of_curves(damping="fiber_damping"),
-    "ModOpIgnoreActivationDynamics": _of_muscles(_without_dynamics),
+    "ModOpIgnoreActivationDynamics": _of_muscles(lambda muscle: replace(muscle, activation_dynamics=None)),
     "ModOpIgnorePassiveFiberForcesDGF": _of_curves(passive_scale=""),
-    "ModOpIgnoreTendonCompliance": _rigid,
+    "ModOpIgnoreTendonCompliance": _of_model(Model.with_rigid_tendons),
     "ModOpPassiveFiberStrainAtOneNormForceDGF": _of_curves(passive_strain="passive_fiber_strain_at_one_norm_force"),
     "ModOpRemoveMuscles": _remove_muscles,
     "ModOpReplaceJointsWithWelds": _welds,
-    "ModOpReplaceMusclesWithDeGrooteFregly2016": _curves,
+    "ModOpReplaceMusclesWithDeGrooteFregly2016": _of_model(Model.with_degroote_fregly_muscles),
     "ModOpReplaceMusclesWithPathActuators": _of_muscles(_without_curves),
     "ModOpReplacePathsWithFunctionBasedPaths": _paths,
     "ModOpScaleActiveFiberForceCurveWidthDGF": _of_curves(width_scale="scale_factor"),

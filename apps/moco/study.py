@@ -19,15 +19,14 @@ from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
-from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, AngularVelocity, Reading, SquaredStates, Unequal, track_states
-from myoquat.apps.moco.models import MocoNames, motion_of_table, operated, read_processed_model, read_table, with_rates
+from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, AngularVelocity, SquaredStates, Unequal, track_states
+from myoquat.apps.moco.models import Reading, motion_of_table, operated, read_table, with_rates
 from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
 from myoquat.data import Markers, Motion, load_markers
 from myoquat.data.motions.angular_speeds import angular_triples
 from myoquat.data.omoco import (
     IN_MEMORY,
     Interval,
-    MocoFile,
     Processor,
     VariableInfo,
     children,
@@ -139,15 +138,15 @@ PROPERTIES = {"mass_center": "center_of_mass", "pennation_angle_at_optimal": "pe
 def own_bounds(reading: Reading, speeds: Interval | None) -> Bounds:
     """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls, and activations of
     actuators, as their controls. A range may be infinite. speeds: None for a motion that is prescribed."""
-    names, processed, found = reading.names, reading.processed, dict[str, Interval]()
+    names, found = reading.names, dict[str, Interval]()
     if speeds is not None:
-        known = {c.name: c for c in processed.model.coordinates}
+        known = {c.name: c for c in reading.model.coordinates}
         free = (name for name in names.values.values() if not (name in known and known[name].locked))
         found = {name: (known[name].range if name in known else None) or RANGE for name in free}
         found |= dict.fromkeys(names.speeds.values(), speeds)
-    given = {names.control(label): low_high for label, low_high in processed.bounds.items()}
+    given = {names.control(label): low_high for label, low_high in reading.bounds.items()}
     found |= {name: low_high for name, low_high in given.items() if name is not None}
-    found |= {f"{actuator.name}.activation": actuator.bounds[0] for actuator in delayed(processed.model).values()}
+    found |= {f"{actuator.name}.activation": actuator.bounds[0] for actuator in delayed(reading.model).values()}
     return {"bounds": found, "initial": {}, "final": {}}
 
 
@@ -166,7 +165,7 @@ def read_bounds(reading: Reading) -> tuple[Bounds, list[PathCondition | Boundary
             for place, bounds in ends.items():
                 if bounds is not None:
                     found[place][name] = bounds
-    constraints = _bounds_of_angular_speeds(reading.processed.model, found, given, default is not None)
+    constraints = _bounds_of_angular_speeds(reading.model, found, given, default is not None)
     for info in file.infos("control_infos"):
         chosen = _named(info, reading, is_state=False)
         if info.initial or info.final:
@@ -218,13 +217,10 @@ def _named(info: VariableInfo, reading: Reading, is_state: bool) -> list[str]:
     names = reading.names
     if info.is_pattern:
         return names.matching(info.name, names.all_states if is_state else names.controls)
-    name = names.state(info.name) if is_state else names.control(info.name)
-    if name is None:
-        if info.name.endswith("/normalized_tendon_force"):
-            reading.leave_out(info.element, "bounds of a tendon force, whose state is a fiber length here")
-            return []
-        complain(info.element, f"the model has no {'state' if is_state else 'control'} {info.name!r}")
-    return [name]
+    if is_state and info.name.endswith("/normalized_tendon_force"):
+        reading.leave_out(info.element, "bounds of a tendon force, whose state is a fiber length here")
+        return []
+    return [reading.named(info.element, "state" if is_state else "control", info.name)]
 
 
 # ---- parameters ------------------------------------------------------------------------------------------------
@@ -251,7 +247,7 @@ def _parameter(reading: Reading, element: Element) -> str | None:
         return None
     own = text(element, "property_name", "")
     ending = f"{PROPERTIES.get(own, own)}{'.' + 'xyz'[int(place)] if place in ('0', '1', '2') else ''}"
-    known = parameter_names(reading.processed.model)
+    known = parameter_names(reading.model)
     names = (f"{part}.{last_name(paths[0])}.{ending}" for part in ("bodies", "muscles", "actuators"))
     return next((name for name in names if name in known), None)
 
@@ -281,14 +277,13 @@ def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
 # ---- MocoTrack -------------------------------------------------------------------------------------------------
 
 
-def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
+def _track(reading: Reading) -> MocoStudy:
     """States and markers are followed with little effort."""
-    reading, root = _reading(file, file.root, unsupported, shifted), file.root
-    goals: list[Goal] = []
+    root, goals = reading.file.root, list[Goal]()
     times, followed = [], None
     states, markers = (_reference(reading, f"{name}_reference") for name in ("states", "markers"))
     if states is not None:
-        followed = read_table(states, reading.names, reading.processed.model)
+        followed = read_table(states, reading.names, reading.model)
         if boolean(root, "track_reference_position_derivatives"):
             followed = with_rates(followed, reading.names)
         goals += _states(reading, followed)
@@ -304,16 +299,17 @@ def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
     if not times:
         complain(root, "it has neither <states_reference> nor <markers_reference> with a file")
     start, end, intervals = _span(root, times)
-    return _tool(
-        reading, (start, end, intervals), HermiteSimpson(linear_controls=True),
-        Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory"),
-        _guess_of_tool(reading, followed, (start, end), intervals), own_bounds(reading, SPEEDS), goals=goals,
+    problem = _problem(
+        reading, own_bounds(reading, SPEEDS), duration=end - start, start=start, goals=goals, intervals=intervals,
+        transcription=HermiteSimpson(linear_controls=True),
     )  # fmt: skip
+    solver = Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory")
+    return MocoStudy(reading.file.name, problem, solver, _guess_of_tool(reading, followed, (start, end), intervals), ())
 
 
 def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
     """Coordinates that are constrained are not followed unless their weight is given."""
-    root, names, model = reading.file.root, reading.names, reading.processed.model
+    root, names, model = reading.file.root, reading.names, reading.model
     own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
     held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
     speeds = {end.rsplit("/", 1)[0]: velocity for end, velocity in names.speeds.items()}
@@ -322,9 +318,7 @@ def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
         name: 0.0 for place, c in values.items() if c in held for name in (c, speeds.get(place, c))
     }
     chosen = {label: names.state(label) for label in table if names.state(label)}
-    if len(chosen) < len(table.columns) and not boolean(root, "allow_unused_references"):
-        unused = next(label for label in table if not names.state(label))
-        complain(root, f"the model has no state {unused!r}; <allow_unused_references> passes over it")
+    reading.check_used(root, table, {*chosen.values()}, "allow_unused_references")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
     return track_states(
         (root, reading), table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options
@@ -368,14 +362,10 @@ def _guess_of_tool(
 # ---- MocoInverse -----------------------------------------------------------------------------------------------
 
 
-def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
+def _inverse(reading: Reading) -> MocoStudy:
     """Least excitations of a motion that is prescribed."""
-    reading, root = _reading(file, file.root, unsupported, shifted), file.root
-    names, model = reading.names, reading.processed.model
-    table = read_table(reading.file.table(root, "kinematics"), names, model)
-    unused = [label for label in table if names.state(label) is None]
-    if unused and not boolean(root, "kinematics_allow_extra_columns"):
-        complain(root, f"the model has no state {unused[0]!r}; <kinematics_allow_extra_columns> passes over it")
+    root, model, table = reading.file.root, reading.model, reading.table(reading.file.root, "kinematics")
+    reading.check_used(root, table, {*reading.names.all_states.values()}, "kinematics_allow_extra_columns")
     if text(root, "output_paths", ""):
         reading.leave_out(root.find("output_paths") or root, "outputs")
     tolerance, feasible = (number(root, f"{x}_tolerance", INVERSE_TOLERANCE) for x in ("convergence", "constraint"))
@@ -385,10 +375,12 @@ def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) ->
     held = (BoundaryConstraint("initial_activation", Unequal(dynamic), zeros, zeros),) if dynamic else ()
     found = own_bounds(reading, None)
     found["bounds"] |= {state: found["bounds"][name] for name, state in dynamic if name in found["bounds"]}
-    return _tool(
-        reading, _span(root, [table.index.to_numpy(float)]), HermiteSimpson(), solver, None, found,
-        goals=_inverse_goals(reading), constraints=held, prescribed=motion_of_table(model, table, names),
+    start, end, intervals = _span(root, [table.index.to_numpy(float)])
+    problem = _problem(
+        reading, found, duration=end - start, start=start, goals=_inverse_goals(reading), intervals=intervals,
+        transcription=HermiteSimpson(), constraints=held, prescribed=motion_of_table(model, table, reading.names),
     )  # fmt: skip
+    return MocoStudy(reading.file.name, problem, solver, None, ())
 
 
 def _inverse_goals(reading: Reading) -> list[Goal]:
@@ -434,7 +426,8 @@ def load_moco_study(path: str | Path, strict: bool = False, *, shifted_normaliza
     check_types(path=(path, PATH))
     file, unsupported = read_moco(path), UnsupportedElements()
     try:
-        found = READERS[file.tool](file, unsupported, shifted_normalization)
+        holder = file.phase if file.tool == "MocoStudy" else file.root
+        found = READERS[file.tool](Reading.of(file, holder, unsupported, shifted_normalization))
     except ModelError as error:
         raise (error if error.file else error.located(file.document.path, error.line)) from None
     except ValueError as error:
@@ -446,16 +439,10 @@ def load_moco_study(path: str | Path, strict: bool = False, *, shifted_normaliza
 # ---- a study ---------------------------------------------------------------------------------------------------
 
 
-def _reading(file: MocoFile, holder: Element, unsupported: UnsupportedElements, shifted: bool) -> Reading:
-    processor = file.processor(holder, "model", "ModelProcessor")
-    processed = read_processed_model(file, processor, unsupported)
-    return Reading(file, processed, MocoNames.of(processed.model, processed.labels), unsupported, shifted)
-
-
-def _study(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
-    reading, phase = _reading(file, file.phase, unsupported, shifted), file.phase
+def _study(reading: Reading) -> MocoStudy:
+    file, phase = reading.file, reading.file.phase
     solver = property_of(file.root, "solver", "MocoCasADiSolver")
-    intervals, method, ipopt, added = read_settings(solver, bool(tuple(reading.names.fibers)), unsupported)
+    intervals, method, ipopt, added = read_settings(solver, bool(tuple(reading.names.fibers)), reading.unsupported)
     goals, constraints = _goals_and_constraints(reading, phase)
     found, added_constraints = read_bounds(reading)
     parameters = read_parameters(reading, children(phase, "parameters"))
@@ -463,10 +450,10 @@ def _study(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
     guess = None
     if solver is not None and (name := text(solver, "guess_file", "")):
         guess = load_moco_trajectory(file.document.named(solver, "guess_file", name))
-    problem = Problem(
-        _within(reading.processed.model, parameters), duration, (*goals, *added), intervals, method, start=start,
-        torques=reading.processed.torques, constraints=(*constraints, *added_constraints),
-        loads=reading.processed.loads, parameters=parameters, **_finite(found),
+    reading.model = _within(reading.model, parameters)
+    problem = _problem(
+        reading, found, duration=duration, start=start, goals=(*goals, *added), intervals=intervals,
+        transcription=method, constraints=(*constraints, *added_constraints), parameters=parameters,
     )  # fmt: skip
     return MocoStudy(file.name, problem, ipopt, guess, ())
 
@@ -527,25 +514,16 @@ def _within(model: Model, parameters: Mapping[str, Interval]) -> Model:
     return model if values == list(binding.defaults) else cast("Model", binding.bind(np.array(values)))
 
 
-def _finite(found: Bounds) -> Any:
-    """The bounds, without those on the path that are infinite on both sides."""
-    return found | {"bounds": {name: pair for name, pair in found["bounds"].items() if np.isfinite(pair).any()}}
+def _problem(reading: Reading, found: Bounds, **options: Any) -> Problem:
+    """The problem of a model, its loads and its added torques. Bounds on the path that are infinite on both sides are
+    left out."""
+    bounds = {name: pair for name, pair in found["bounds"].items() if np.isfinite(pair).any()}
+    torques = {velocity: scale for velocity, (_, scale) in reading.added.items()}
+    options |= found | {"bounds": bounds}
+    return Problem(reading.model, torques=torques, loads=reading.loads, **options)
 
 
-def _tool(
-    reading: Reading, span: tuple[float, float, int], method: HermiteSimpson, solver: Ipopt, guess: Any, found: Bounds,
-    **options: Any,
-) -> MocoStudy:  # fmt: skip
-    """The study of MocoTrack or MocoInverse over a span: start, end [s] and intervals."""
-    processed, (start, end, intervals) = reading.processed, span
-    problem = Problem(
-        processed.model, end - start, intervals=intervals, transcription=method, start=start,
-        torques=processed.torques, loads=processed.loads, **_finite(found), **options,
-    )  # fmt: skip
-    return MocoStudy(reading.file.name, problem, solver, guess, ())
-
-
-READERS: dict[str, Callable[[MocoFile, UnsupportedElements, bool], MocoStudy]] = {
+READERS: dict[str, Callable[[Reading], MocoStudy]] = {
     "MocoInverse": _inverse,
     "MocoStudy": _study,
     "MocoTrack": _track,

@@ -24,7 +24,7 @@ from myoquat.analysis.control import (
 )
 from myoquat.apps.command import main
 from myoquat.apps.moco import load_moco_study
-from myoquat.apps.moco.models import MocoNames, read_processed_model, read_table
+from myoquat.apps.moco.models import Reading
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import UnsupportedWarning
 from myoquat.data.omoco import matching, read_moco
@@ -524,10 +524,10 @@ def test_operators_change_models_and_tables_as_opensim_does(lift, tmp_path, in_o
     shutil.copy(lift / "lift.sto", tmp_path)
     columns, strength, least = in_opensim(OPERATED, str(tmp_path))
     moco, unsupported = read_moco(tmp_path / "operated.omoco"), UnsupportedElements()
-    found = read_processed_model(moco, moco.processor(moco.root, "model", "ModelProcessor"), unsupported)
+    found = Reading.of(moco, moco.root, unsupported, False)
     assert found.model.muscles[0].law == PathActuator(strength)
     assert found.bounds["muscle"][0] == least
-    table = read_table(moco.table(moco.root, "states_reference"), MocoNames.of(found.model, {}), found.model)
+    table = found.table(moco.root, "states_reference")
     assert sorted(table) == sorted(columns)
     for name in columns:
         np.testing.assert_allclose(table[name], columns[name], atol=1e-9, err_msg=name)
