@@ -4,7 +4,7 @@ Each draws into an array of axes that it is given.
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from myoquat.analysis.mapping.formulas import Pair, muscle_number
+from myoquat.analysis.mapping.formulas import BallPoses, Block, Pair, muscle_number
 from myoquat.analysis.mapping.report import MappingReport
-from myoquat.core import FILE_DPI, Picture, figure_label
+from myoquat.core import FILE_DPI, Array, Picture, figure_label
 from myoquat.data.files import check_output, write_bytes
-from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained, spatial_to_quaternion
-from myoquat.muscle import Model, path_jacobian
+from myoquat.joints import convert_coordinates, spatial_to_constrained
+from myoquat.muscle import Model
 
 __all__ = [
     "along",
@@ -36,23 +36,29 @@ SINGULAR = "singular"  # the figure of `plot_singular`
 
 
 class Plot(NamedTuple):
-    """Axes of a Jacobian: how many for each ball joint, labels from the number `first` on, the legend, a title."""
+    """Axes of a Jacobian: how many for each ball joint, labels from the number `first` on, the legend, a title, and the
+    Jacobian (t, m, columns) as differentiated and as mapped."""
 
     columns: int
     label: str
     first: int
     legend: tuple[str, str]
     title: str
+    pictured: Callable[[BallPoses], tuple[Array, Array]]
 
 
 MAPPED_BACK = ("differentiated", "mapped from Euler angles")
 PLOTS = {
     "moment_arms": Plot(
-        3, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"), "moment arms"
+        3, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"), "moment arms",
+        lambda x: (x["J_phi"], x.reading.from_spatial(x.from_Q, x.phi)),
     ),
-    "quaternion": Plot(4, r"$-J_{{Q_{i}}}$ [m]", 0, MAPPED_BACK, "J_Q"),
-    "constrained": Plot(3, r"$-J^*_{{Q_{i}}}$ [m]", 1, MAPPED_BACK, "J*_Q"),
-}
+    "quaternion": Plot(4, r"$-J_{{Q_{i}}}$ [m]", 0, MAPPED_BACK, "J_Q", lambda x: (x["J_Q"], x.back)),
+    "constrained": Plot(
+        3, r"$-J^*_{{Q_{i}}}$ [m]", 1, MAPPED_BACK, "J*_Q",
+        lambda x: (x["J_star"], spatial_to_constrained(x.from_phi, x.Q, 0)),
+    ),
+}  # fmt: skip
 
 
 def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[np.ndarray, np.ndarray]:
@@ -81,20 +87,10 @@ def plot_mapped(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, what: 
     sees. Constrained are -J*_Q (Q0 eliminated), and mapped back from J_phi, in axes (balls, 3).
     """
     shown, pair, number = PLOTS[what], Pair.of(model), muscle_number(model, muscle)
-    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
-    J_phi = path_jacobian(pair.euler, phi, "coordinates")[:, number]
-    constrained = {"wrt": "constrained", "eliminated": 0} if what == "constrained" else {"wrt": "quaternion"}
-    own = path_jacobian(pair.quaternion, q, **constrained)[:, number]
+    block = Block(pair, q, np.zeros((len(q), pair.quaternion.system.nu)), np.zeros(0))
     axes = np.atleast_2d(axes)
     for row, ball in zip(axes, pair.balls, strict=True):
-        Q, angles = q[:, ball.q], phi[:, ball.phi]
-        J = ball.reading.to_spatial(J_phi[:, ball.phi], angles)
-        if what == "moment_arms":
-            pictured = J_phi[:, ball.phi], ball.reading.from_spatial(quaternion_to_spatial(own[:, ball.q], Q), angles)
-        elif what == "quaternion":
-            pictured = own[:, ball.q], spatial_to_quaternion(J, Q)
-        else:
-            pictured = own[:, ball.star], spatial_to_constrained(J, Q, 0)
+        pictured = (J[:, number] for J in shown.pictured(BallPoses(block, ball)))
         for values, legend, style in zip(pictured, shown.legend, (DIRECT, MAPPED), strict=True):
             for i, axis in enumerate(row):
                 axis.plot(time, -values[:, i], label=legend, **style)
