@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.analysis.motion.structure import PoseStructure
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core import Array, frozen
+from myoquat.core import Array, BoundedTable, frozen
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.joints.constraints import Constraint
@@ -57,27 +57,15 @@ class Hinges:
         return np.stack([x[:, 0] + np.pi, self.second_triple - x[:, 1], x[:, 2] + np.pi], axis=-1)
 
 
-class _BySystem:
-    """A system as a key, equal for equal contents."""
-
-    def __init__(self, system: ArticulatedSystem) -> None:
-        self.system, self.key = system, system.content_key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _BySystem) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
+_HINGES: BoundedTable[tuple[Hinges, ...]] = BoundedTable(MAX_SYSTEMS)
 
 
 def hinges_of(system: ArticulatedSystem) -> tuple[Hinges, ...]:
     """The hinges of every joint, found by comparing poses."""
-    return _hinges(_BySystem(system))
+    return _HINGES.get(system.content_key, lambda: _hinges(system))
 
 
-@lru_cache(maxsize=MAX_SYSTEMS)
-def _hinges(key: _BySystem) -> tuple[Hinges, ...]:
-    system = key.system
+def _hinges(system: ArticulatedSystem) -> tuple[Hinges, ...]:
     q = system.random(COMPARED_POSES, np.random.default_rng(0))
     joints = [
         tuple(iq.start + k for k, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad")

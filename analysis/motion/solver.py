@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem
-from myoquat.core import Array, frozen, scipy
+from myoquat.core import Array, BoundedTable, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.kernels import compile, while_loop
@@ -31,6 +30,7 @@ FAR_FRAME_CHANGE = 0.5  # [rad or m] change of a coordinate above which a frame 
 RANDOM_STARTS = 32  # of a first frame without a start, beside the orientations of its root
 RANDOM_START_DEVIATION = 0.7  # [rad] standard deviation of the random starts
 RETRY_COST_RATIO = 4.0  # cost over that of the neighbours, above which a frame is solved again from them
+MAX_SOLVERS = 8  # that are kept
 HOPELESS_COST_RATIO = 4.0  # cost over the least of a frame's tries, above which one of them is not continued
 
 
@@ -53,14 +53,12 @@ class Frames(NamedTuple):
 class _Solver:
     """The kernels of a problem.
 
-    near    the poses from nearby
-    far     the poses from far
+    solve   poses from others
     assess  how good poses are
     bring   poses brought onto the constraints, None without constraints
     """
 
-    near: Callable[..., Array]
-    far: Callable[..., Array]
+    solve: Callable[..., Array]
     assess: Callable[..., tuple[Array, ...]]
     bring: Callable[..., Array] | None
     problem: PoseProblem
@@ -68,36 +66,25 @@ class _Solver:
     @classmethod
     def of(cls, problem: PoseProblem) -> "_Solver":
         """The kernels, kept for the next frames of the same problem unless code of a user is part of it."""
-        return cls._kept(problem) if problem.lasting else cls._made(problem)
-
-    @classmethod
-    @functools.lru_cache(maxsize=8)
-    def _kept(cls, problem: PoseProblem) -> "_Solver":
-        return cls._made(problem)
+        return SOLVERS.get(problem, lambda: cls._made(problem), lambda: problem.lasting)
 
     @classmethod
     def _made(cls, problem: PoseProblem) -> "_Solver":
-
         def kept(name: str, formula: Any, sizes: dict[str, Any], outputs: list[str] | None = None) -> Any:
             build = lambda content: compile(formula, sizes, outputs, content=content)  # noqa: E731
             return kernel_for((name, problem.key), build)
 
-        def solver(name: str, far: bool) -> Callable[..., Array]:
-            def solved(z: Array, data: Array) -> Array:
-                step = partial(problem.step, far=far)
-                found = while_loop(lambda at: at.left > 0, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
-                return problem.packed(problem.finished(found, CONVERGED_STEP))
-
-            return kept(name, solved, {"z": problem.search_size, "data": size}, ["z_new"])
+        def solved(z: Array, data: Array) -> Array:
+            found = while_loop(lambda at: at.left > 0, problem.step, problem.search(z), data, max_steps=STEPS_PER_CALL)
+            return problem.packed(problem.finished(found, CONVERGED_STEP))
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
         nq, size = problem.system.nq, sum(problem.sizes)
-        near, assess = solver("pose_steps", False), kept("pose_errors", assessed, {"q": nq, "data": size})
-        if problem.equations is None:
-            return cls(near, near, assess, None, problem)
-        return cls(near, solver("pose_steps_from_far", True), assess, problem.bring, problem)
+        solve = kept("pose_steps", solved, {"z": problem.search_size, "data": size}, ["z_new"])
+        assess = kept("pose_errors", assessed, {"q": nq, "data": size})
+        return cls(solve, assess, None if problem.equations is None else problem.bring, problem)
 
     def onto(self, q: Array, data: Array) -> Array:
         """(..., nq) poses with bounds kept, couplers followed, and brought onto the constraints where that is possible
@@ -114,25 +101,22 @@ class _Solver:
     ) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next). Of `one_frame`,
         those that cost much more than another one are given up."""
-        near = damping == NEAR_START_DAMPING
-        found, size, cost = self._run(self.near if near else self.far, q, data, damping, one_frame)
-        for again in range(MAX_RESTARTS if self.near is not self.far else 0):
+        found, size, cost = self._run(q, data, damping, one_frame)
+        for again in range(MAX_RESTARTS if self.bring is not None else 0):
             rows = ~(size <= CONVERGED_STEP)
             if one_frame:
                 rows &= cost <= HOPELESS_COST_RATIO * cost.min()
             if not rows.any():
                 break
-            start = q[rows] if near and not again else self.onto(found[rows], data[rows])
-            found[rows], size[rows], cost[rows] = self._run(self.far, start, data[rows], FAR_START_DAMPING)
+            start = q[rows] if damping == NEAR_START_DAMPING and not again else self.onto(found[rows], data[rows])
+            found[rows], size[rows], cost[rows] = self._run(start, data[rows], FAR_START_DAMPING)
         return found, size
 
-    def _run(
-        self, solve: Callable[..., Array], q: Array, data: Array, damping: float, one_frame: bool = False
-    ) -> tuple[Array, Array, Array]:
+    def _run(self, q: Array, data: Array, damping: float, one_frame: bool = False) -> tuple[Array, Array, Array]:
         """(poses, sizes of their next steps, costs, infinite where they are not numbers). Searches of `one_frame` end
         where they cost much more than one that has ended."""
         data = np.ascontiguousarray(data)
-        z = solve(self.problem.start(q, damping), data)
+        z = self.solve(self.problem.start(q, damping), data)
         for call in range(1, MAX_CALLS + 1):
             at = self.problem.search(z)
             open_: Array = at.left > 0
@@ -141,14 +125,15 @@ class _Solver:
                 open_ &= cost <= HOPELESS_COST_RATIO * np.min(cost, initial=np.inf, where=~open_)
             if call == MAX_CALLS or not open_.any():
                 break
-            z[open_] = solve(z[open_], data[open_])
+            z[open_] = self.solve(z[open_], data[open_])
         size = np.array(np.abs(at.v).max(axis=-1, initial=0.0))
         size[at.left > 0] = np.inf
-        if self.near is not self.far:  # a step that is short because it is damped says nothing
+        if self.bring is not None:  # a step that is short because it is damped says nothing
             size[at.damping > FAR_START_DAMPING] = np.inf
         return at.q.copy(), size, cost
 
 
+SOLVERS: BoundedTable[_Solver] = BoundedTable(MAX_SOLVERS)
 Ranges = Mapping[int, tuple[float, float]]
 
 
