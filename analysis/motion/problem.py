@@ -41,14 +41,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.structure import (
-    Data,
-    PointLoads,
-    PoseStructure,
-    Sensor,
-    elimination_order,
-    matrix_of_points,
-)
+from myoquat.analysis.motion.structure import Data, PointLoads, PoseStructure, Sensor, matrix_of_points
 from myoquat.analysis.motion.task_coordinates import (
     Place,
     angle_period,
@@ -68,7 +61,7 @@ from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, ro
 from myoquat.joints.vectors import components, dot, matvec, row_cross, vecmat
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["PoseProblem", "Sensor", "constrained_step", "elimination_order", "rotation_vector"]
+__all__ = ["PoseProblem", "Sensor", "constrained_step", "rotation_vector"]
 
 COST_ROUNDOFF_M = 1e-14  # [m] change of the root mean square of residuals that is round-off
 MIN_DAMPING, MAX_DAMPING = 1e-9, 1e12

@@ -31,7 +31,6 @@ RANDOM_STARTS = 32  # of a first frame without a start, beside the orientations 
 RANDOM_START_DEVIATION = 0.7  # [rad] standard deviation of the random starts
 RETRY_COST_RATIO = 4.0  # cost over that of the neighbours, above which a frame is solved again from them
 MAX_SOLVERS = 8  # that are kept
-HOPELESS_COST_RATIO = 4.0  # cost over the least of a frame's tries, above which one of them is not continued
 
 
 @functools.cache
@@ -96,33 +95,24 @@ class _Solver:
         finite = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(finite, found, q)
 
-    def __call__(
-        self, q: Array, data: Array, damping: float = FAR_START_DAMPING, *, one_frame: bool = False
-    ) -> tuple[Array, Array]:
-        """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next). Of `one_frame`,
-        those that cost much more than another one are given up."""
-        found, size, cost = self._run(q, data, damping, one_frame)
+    def __call__(self, q: Array, data: Array, damping: float = FAR_START_DAMPING) -> tuple[Array, Array]:
+        """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
+        found, size = self._run(q, data, damping)
         for again in range(MAX_RESTARTS if self.bring is not None else 0):
             rows = ~(size <= CONVERGED_STEP)
-            if one_frame:
-                rows &= cost <= HOPELESS_COST_RATIO * cost.min()
             if not rows.any():
                 break
             start = q[rows] if damping == NEAR_START_DAMPING and not again else self.onto(found[rows], data[rows])
-            found[rows], size[rows], cost[rows] = self._run(start, data[rows], FAR_START_DAMPING)
+            found[rows], size[rows] = self._run(start, data[rows], FAR_START_DAMPING)
         return found, size
 
-    def _run(self, q: Array, data: Array, damping: float, one_frame: bool = False) -> tuple[Array, Array, Array]:
-        """(poses, sizes of their next steps, costs, infinite where they are not numbers). Searches of `one_frame` end
-        where they cost much more than one that has ended."""
+    def _run(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
+        """(poses, sizes of their next steps)."""
         data = np.ascontiguousarray(data)
         z = self.solve(self.problem.start(q, damping), data)
         for call in range(1, MAX_CALLS + 1):
             at = self.problem.search(z)
             open_: Array = at.left > 0
-            cost = np.where(np.isnan(at.cost), np.inf, at.cost)
-            if one_frame:
-                open_ &= cost <= HOPELESS_COST_RATIO * np.min(cost, initial=np.inf, where=~open_)
             if call == MAX_CALLS or not open_.any():
                 break
             z[open_] = self.solve(z[open_], data[open_])
@@ -130,7 +120,7 @@ class _Solver:
         size[at.left > 0] = np.inf
         if self.bring is not None:  # a step that is short because it is damped says nothing
             size[at.damping > FAR_START_DAMPING] = np.inf
-        return at.q.copy(), size, cost
+        return at.q.copy(), size
 
 
 SOLVERS: BoundedTable[_Solver] = BoundedTable(MAX_SOLVERS)
@@ -183,13 +173,16 @@ def _first(solver: _Solver, start: Array, data: Array, ranges: Ranges | None) ->
     scale = float(problem.unpacked(data).scale)
     equal = np.flatnonzero(cost <= cost.min() * (1 + 1e-6) + 1e-16 * scale)
     best = int(equal[np.argmin(_way(problem, start, found[equal]))])
+    for columns in problem.system.quaternion_indices:  # of both signs, which are the same pose, that of the start
+        if found[best, columns] @ start[columns] < 0:
+            found[best, columns] *= -1
     return found[best], float(size[best])
 
 
 def _solved(solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
     """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
     rows = np.broadcast_to(data, (len(tries), len(data)))
-    found, size = solver(solver.onto(tries, rows), rows, one_frame=True)
+    found, size = solver(solver.onto(tries, rows), rows)
     found = _normalized(solver.problem, found)
     return found, size, _cost(solver, found, rows)
 

@@ -22,7 +22,7 @@ drift(q, u) to the quadratic form of its velocities u.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ from myoquat.analysis.motion.task_coordinates import (
 from myoquat.core import Array, Pair as MotionPair, content_key, frozen, lasting_content
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
-from myoquat.dynamics.factor import ancestors
+from myoquat.dynamics.factor import ancestors, elimination_order
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints import Constraint, Holonomic
@@ -63,7 +63,6 @@ __all__ = [
     "Sensor",
     "curvature_of_points",
     "drift_matrix",
-    "elimination_order",
     "loaded_point",
     "matrix_of_points",
     "split_couplers",
@@ -259,20 +258,13 @@ class PoseStructure:
     @cached_property
     def order(self) -> list[tuple[int, list[int]]]:
         """The order of elimination of the free velocities, as `myoquat.dynamics.factor` takes it."""
-        near: dict[int, set[int]] = {k: set() for k in range(self.system.nu)}
+        filled = np.full((self.system.nu, self.system.nu), bool(self.pulling))
         for k, above in ancestors(self.system):
-            for i in above:
-                near[k].add(i)
-                near[i].add(k)
-        if self.pulling:
-            near = {k: set(near) - {k} for k in near}
+            filled[k, above] = filled[above, k] = True
         for dependent, _, _, drivers in reversed(self.driven):
-            others = (near[dependent] | {*drivers}) - {dependent}
-            for i, driver in product(others, drivers):
-                near[i].add(driver)
-                near[driver].add(i)
-        place = {k: i for i, k in enumerate(self.free)}
-        return elimination_order([{place[i] for i in near[k] - {k} if i in place} for k in self.free])
+            others = [*np.flatnonzero(filled[dependent]), *drivers]
+            filled[np.ix_(others, drivers)] = filled[np.ix_(drivers, others)] = True
+        return elimination_order(filled[np.ix_(self.free, self.free)])
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -510,23 +502,3 @@ def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:
         base = system.lowest_common_ancestor(ends)
         return {k for name in ends for k in system.velocities_moving(name)} - {*system.velocities_moving(base)}
     return set(range(system.nu))
-
-
-def elimination_order(near: Sequence[set[int]]) -> list[tuple[int, list[int]]]:
-    """An order in which a symmetric matrix with entries at (k, near[k]) is eliminated with little fill-in.
-
-    Each step takes the row with the fewest neighbours left, and joins them (minimum degree; the leaves of a tree first,
-    without any fill-in). Returned in the form of `myoquat.dynamics.factor.ancestors`: the last eliminated first, each
-    with its neighbours that are eliminated after it, in that order.
-    """
-    near = [set(row) for row in near]
-    left, steps = set(range(len(near))), list[tuple[int, set[int]]]()
-    while left:
-        k = min(left, key=lambda i: (len(near[i] & left), -i))
-        left.remove(k)
-        rest = near[k] & left
-        for i in rest:
-            near[i] |= rest - {i}
-        steps.append((k, rest))
-    rank = {k: i for i, (k, _) in enumerate(reversed(steps))}
-    return [(k, sorted(rest, key=rank.__getitem__)) for k, rest in reversed(steps)]

@@ -69,6 +69,7 @@ def test_the_first_frame_may_face_any_way(model, rng):
         )
         assert fit.converged.all()
         assert fit.marker_error.max() < 1e-9
+        assert all(fit.q[0, rows] @ model.start[rows] > 0 for rows in s)  # of both signs, that of the start
 
 
 def test_poses_are_those_of_an_independent_optimizer(leg, rng):
