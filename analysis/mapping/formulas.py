@@ -21,7 +21,7 @@ from myoquat.joints.maps import (
 )
 from myoquat.joints.rates import condition_constrained
 from myoquat.joints.sequences import condition_euler, euler_rate_inverse, euler_rate_matrix, quaternion_from_euler
-from myoquat.joints.types import Angles, Joint
+from myoquat.joints.types import Angles
 from myoquat.joints.types.angles import inverse_rate_matrix
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec, vecmat
@@ -152,11 +152,12 @@ class Pair:
         for i, body in enumerate(a.bodies):
             turns = body.joint.facts.quaternion is not None
             width = body.joint.nq - turns
-            joint = b.bodies[i].joint
+            joint: Any = b.bodies[i].joint
             if body.joint.facts.quaternion == 0:
                 place = slice(star, star + width)
+                reading = _of_sequence(joint.sequence) if joint.by_sequence else _of_angles(angles_of(body.joint))
                 slices = (a.q_slices[i], b.q_slices[i], a.u_slices[i], place)
-                found.append(Ball(body.name, len(found), quaternion, *slices, _reading(body.joint, joint)))
+                found.append(Ball(body.name, len(found), quaternion, *slices, reading))
             star, quaternion = star + width, quaternion + turns
         return tuple(found)
 
@@ -173,10 +174,6 @@ class Pair:
             )
             found[extension] = replace(self.quaternion, system=replace(system, bodies=followed(bodies)), file=None)
         return found
-
-
-def _reading(ball: Joint, joint: Any) -> Reading:
-    return _of_sequence(joint.sequence) if joint.by_sequence else _of_angles(angles_of(ball))
 
 
 def _in_angles(model: Model) -> Model:

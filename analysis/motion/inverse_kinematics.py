@@ -351,7 +351,7 @@ def _frames(
 ) -> Frames:
     """The data of every frame, one row each; what is missing weighs nothing."""
     t, problem = len(time), setting.problem
-    rows = np.zeros((t, sum(problem.sizes)))
+    rows = np.zeros((t, problem.size))
     data, weights = problem.unpacked(rows), setting.weights  # views, which are filled in
     if markers is not None:
         data.positions[:] = markers.positions[:, setting.markers]
@@ -364,8 +364,7 @@ def _frames(
     for j, name in enumerate(problem.tasks):
         data.values[:, j] = _wanted(name, tasks[name], t)
     data.value_weights[:], data.scale[:] = weights[2], weights[0].sum() + weights[1].sum()
-    if problem.sizes[-1]:
-        data.time[:] = time
+    data.time[:] = time
     return Frames(rows, lost, silent)
 
 

@@ -66,20 +66,16 @@ def calibrate_orientations(
     if base is not None:
         if base not in placed:
             raise ValueError(f"the base sensor {base!r} is on no body; these are: {', '.join(placed)}")
-        turn = _towards(_axis(first[base], heading), poses[placed[base]][0][..., 0])
+        if heading not in AXES:
+            raise ValueError(f"heading is one of {', '.join(AXES)}, not {heading!r}")
+        axis = rotation_matrix(np.asarray(first[base], dtype=float)) @ AXES[heading]
+        turn = _towards(axis, poses[placed[base]][0][..., 0])
     found = []
     for name, body in placed.items():
         own = quaternion_from_matrix(np.asarray(poses[body][0], dtype=float))
         Q = quaternion_multiply(quaternion_conjugate(own), quaternion_multiply(turn, first[name]))
         found.append(Sensor(name, body, tuple(float(x) for x in Q)))  # type: ignore[arg-type]
     return tuple(found)
-
-
-def _axis(Q: Array, name: str) -> Array:
-    """(3,) an axis of a sensor in the ground."""
-    if name not in AXES:
-        raise ValueError(f"heading is one of {', '.join(AXES)}, not {name!r}")
-    return rotation_matrix(np.asarray(Q, dtype=float)) @ AXES[name]
 
 
 def _towards(axis: Array, wanted: Array) -> Array:

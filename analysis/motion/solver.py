@@ -40,7 +40,7 @@ def _cube() -> Array:
 
 
 class Frames(NamedTuple):
-    """Data of the frames (t, sum of the problem's sizes), and what is missing of them: markers (t, n), sensors
+    """Data of the frames (t, size of the problem's data), and what is missing of them: markers (t, n), sensors
     (t, s)."""
 
     data: Array
@@ -80,9 +80,8 @@ class _Solver:
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
-        nq, size = problem.system.nq, sum(problem.sizes)
-        solve = kept("pose_steps", solved, {"z": problem.search_size, "data": size}, ["z_new"])
-        assess = kept("pose_errors", assessed, {"q": nq, "data": size})
+        solve = kept("pose_steps", solved, {"z": problem.search_size, "data": problem.size}, ["z_new"])
+        assess = kept("pose_errors", assessed, {"q": problem.system.nq, "data": problem.size})
         return cls(solve, assess, None if problem.equations is None else problem.bring, problem)
 
     def onto(self, q: Array, data: Array) -> Array:
@@ -255,7 +254,9 @@ def _mend(solver: _Solver, q: Array, size: Array, data: Array) -> None:
         changed: Array = np.zeros(len(q), dtype=bool)
         for way in (1, -1):
             before = np.roll(q, way, axis=0)
-            bad = _suspect(problem, q, before, cost, np.roll(cost, way), 1e-16 * scale) & (fresh | np.roll(fresh, way))
+            others, far = np.roll(cost, way) + 1e-16 * scale, _way(problem, before, q) > FAR_FRAME_CHANGE
+            bad = ~(cost <= RETRY_COST_RATIO * others) | (far & (cost > others))
+            bad &= fresh | np.roll(fresh, way)
             bad[0 if way > 0 else -1] = False
             rows = np.flatnonzero(bad)
             if not len(rows):
@@ -267,12 +268,6 @@ def _mend(solver: _Solver, q: Array, size: Array, data: Array) -> None:
             kept = rows[better]
             q[kept], size[kept], cost[kept], changed[kept] = again[better], sizes[better], costs[better], True
         fresh = changed
-
-
-def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others: Array, round_off: Array) -> Array:
-    """(t,) whether frames cost much more than those before them, or more and are far from them."""
-    far = _way(problem, before, q) > FAR_FRAME_CHANGE
-    return ~(cost <= RETRY_COST_RATIO * others + round_off) | (far & (cost > others + round_off))
 
 
 def _turn_to_tasks(solver: _Solver, q: Array, size: Array, data: Array) -> None:

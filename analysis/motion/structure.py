@@ -20,9 +20,9 @@ These follow the rule of parallel axes, as inertias do. The change of a joint's 
 drift(q, u) to the quadratic form of its velocities u.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -267,20 +267,26 @@ class PoseStructure:
         return elimination_order(filled[np.ix_(self.free, self.free)])
 
     @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Numbers of each part of the data of one frame."""
-        m, s, c = len(self.markers), len(self.sensors), len(self.tasks)
-        return 3 * m, m, 4 * s, s, c, c, 1, 1 if self.constraints or self.pulling else 0
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each part of the data of one frame."""
+        m, s, c, timed = len(self.markers), len(self.sensors), len(self.tasks), bool(self.constraints or self.pulling)
+        return {"positions": (m, 3), "position_weights": (m,), "rotations": (s, 4), "rotation_weights": (s,),
+                "values": (c,), "value_weights": (c,), "scale": (), "time": () if timed else (0,)}  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        """How many numbers the data of one frame have."""
+        return sum(map(math.prod, self.shapes.values()))
 
     def unpacked(self, data: Array) -> Data:
-        """The parts of the data (..., sum of sizes) of a frame."""
-        edges = [0, *np.cumsum(self.sizes).tolist()]
-        parts = [data[..., a:b] for a, b in pairwise(edges)]
-        parts[0] = parts[0].reshape((*data.shape[:-1], len(self.markers), 3))
-        parts[2] = parts[2].reshape((*data.shape[:-1], len(self.sensors), 4))
-        positions, weights, rotations, turning, values, pulling, scale, time = parts
-        at = time[..., 0] if self.sizes[-1] else 0.0 * scale[..., 0]
-        return Data(positions, weights, rotations, turning, values, pulling, scale[..., 0], at)
+        """The parts of the data (..., size) of a frame."""
+        parts, start = dict[str, Array](), 0
+        for name, shape in self.shapes.items():
+            stop = start + math.prod(shape)
+            parts[name], start = data[..., start:stop].reshape((*data.shape[:-1], *shape)), stop
+        if self.shapes["time"]:
+            parts["time"] = 0.0 * parts["scale"]
+        return Data(**parts)
 
     def open_to(self, q: Array, f: Array) -> Array:
         """(..., n) for the free velocities: 0 where f (..., n) presses a coordinate against its bound, 1 elsewhere."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics
+from myoquat.analysis.motion.scaling import mean_pose
 from myoquat.analysis.recruitment import Redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.apps.report import Drawn, Numbers, Section
@@ -167,7 +168,7 @@ def scaling_sections(generic: Model, person: Model, static: Markers | None) -> l
     static = static.select([name for name in static.names if name in own])
     if not static.names:
         return sections
-    fits = [_static_fit(model, static) for model in (generic, person)]
+    fits = [inverse_kinematics(model, mean_pose(static)) for model in (generic, person)]
     columns = {when: 1e3 * pd.Series(fit.marker_error[0], fit.marker_names)
                for when, fit in zip(("before [mm]", "after [mm]"), fits, strict=True)}  # fmt: skip
     whole = pd.DataFrame([[1e3 * float(fit.marker_rms[0]) for fit in fits]], ["all, RMS"], [*columns])
@@ -203,12 +204,6 @@ def _factors(before: Array, after: Array) -> Array:
         return np.full(3, np.nan)
     square = (before**2).sum(axis=0)
     return np.divide((before * after).sum(axis=0), square, out=np.full(3, np.nan), where=square > 1e-12)
-
-
-def _static_fit(model: Model, static: Markers) -> FittedMotion:
-    """The pose of a model that fits the mean of a static trial."""
-    mean = np.nanmean(static.positions, axis=0, keepdims=True)
-    return inverse_kinematics(model, Markers(static.time[:1], static.names, mean, static.frame))
 
 
 def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Drawn:

@@ -57,8 +57,9 @@ def data_of(problem, rng, n):
     """Random data of n frames, that no pose fits."""
     m, c = len(problem.markers), len(problem.tasks)
     parts = [rng.normal(size=(n, 3 * m)), rng.uniform(0.5, 2.0, (n, m)), rng.normal(size=(n, c)),
-             rng.uniform(0.5, 2.0, (n, c)), np.ones((n, 1)), np.zeros((n, problem.sizes[-1]))]  # fmt: skip
-    return np.concatenate(parts, axis=-1)
+             rng.uniform(0.5, 2.0, (n, c)), np.ones((n, 1))]  # fmt: skip
+    found = np.concatenate(parts, axis=-1)
+    return np.pad(found, ((0, 0), (0, problem.size - found.shape[-1])))  # at time 0
 
 
 def differences(problem, slope, q, h=1e-5):
@@ -112,7 +113,7 @@ def test_the_curvature_of_constraints(joint, name, rng):
     base = chain(JOINTS[joint])
     couplers = (Coupler("a", "bend", "first.angle", BENT, 0.8),) if joint == "custom" else ()
     problem = replace(base, constraints=(CONSTRAINTS[name],), couplers=couplers)
-    q, n = problem.allowed(base.system.random(2, rng)), len(problem.free)
+    q = problem.allowed(base.system.random(2, rng))
     forces = rng.normal(size=(2, problem.equations.position(q, np.zeros(2)).shape[-1]))
     sizes = {"q": problem.system.nq, "forces": forces.shape[-1]}
     kernel = compile(lambda q, f: problem.constraint_curvature(q, 0.0 * f[..., 0], f), sizes, cache="off")
