@@ -20,7 +20,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
-from myoquat.analysis.motion.structure import Data
+from myoquat.analysis.motion.structure import Data as FrameData
 from myoquat.core import Array, ArrayLike, check_types, content_key, frozen, indices_of, scipy
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
@@ -125,7 +125,7 @@ def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) 
 
     def formula(t: Array, q: Array, u: Array, positions: Array, rotations: Array) -> tuple[Array, Array, Array]:
         nothing, held = np.zeros(()), Constraints(system, constraints)
-        seen = Data(positions, nothing, rotations, nothing, nothing, nothing, nothing, t)
+        seen = FrameData(positions, nothing, rotations, nothing, nothing, nothing, nothing, t)
 
         def residuals(d: Array) -> Array:
             at = state.displaced(system, q, d)
@@ -146,7 +146,7 @@ def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) 
     return _kernel("filter_measurements", key, formula, sizes, ["residuals", "by_pose", "by_velocity"])
 
 
-Recording = Markers | Orientations | tuple[Markers, Orientations]
+Data = Markers | Orientations | tuple[Markers, Orientations]
 
 
 @frozen
@@ -179,7 +179,7 @@ class FilterNoise:
 
 
 def kalman_filter(
-    model: Model, data: Recording, *, sensors: Sequence[Sensor] = (), noise: FilterNoise | None = None,
+    model: Model, data: Data, *, sensors: Sequence[Sensor] = (), noise: FilterNoise | None = None,
     start: ArrayLike | None = None, start_velocity: ArrayLike | None = None,
 ) -> FilteredMotion:  # fmt: skip
     """The motion of a model that markers and sensors show, frame after frame, with velocities and covariances.
