@@ -22,7 +22,14 @@ from myoquat.data.osim.laws import (
     read_law,
 )
 from myoquat.data.osim.tree import DEFAULT_RANGE
-from myoquat.data.osim.wraps import TAG as OBSTACLES, Surfaces, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
+from myoquat.data.osim.wraps import (
+    TAG as OBSTACLES,
+    WrapsAround,
+    WrittenWraps,
+    add_path_wraps,
+    is_hinted,
+    read_obstacles,
+)
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, complain, last_name, number, objects, parse_opensim, span, text
 from myoquat.joints import ModelError
@@ -142,7 +149,7 @@ def has_path(element: Any) -> bool:
     return _path_in(element) is not None
 
 
-def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported: UnsupportedElements) -> Muscle:
+def read_muscle(element: Any, frames: Contacts, wraps: WrapsAround, unsupported: UnsupportedElements) -> Muscle:
     """A force along a path of a known type as a muscle."""
     law, dynamics = read_law(element, unsupported), read_activation_dynamics(element)
     path = _path_in(element)
@@ -154,7 +161,7 @@ def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported:
         along = MusclePath(*read_obstacles(path, frames, unsupported))
     else:
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-        along = MusclePath(points, surfaces.along(path, len(points), unsupported))
+        along = MusclePath(points, wraps(path, len(points)))
     name = str(element.get("name"))
     for tag, (idle, sign) in UNREAD.items():
         limit = element.find(tag)

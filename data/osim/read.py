@@ -31,7 +31,7 @@ from myoquat.data.osim.laws import MUSCLES, is_rigid
 from myoquat.data.osim.left_out import count_unseen
 from myoquat.data.osim.muscles import has_path, read_groups, read_muscle
 from myoquat.data.osim.tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank
-from myoquat.data.osim.wraps import Surfaces
+from myoquat.data.osim.wraps import wraps_of
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints import ArticulatedSystem, ModelError
@@ -137,7 +137,7 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), geometry_of(element.find("Ground"))
     count_unknown_geometry(element, unsupported)
     system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
-    surfaces = Surfaces.of(element, frames)
+    wraps = wraps_of(element, frames, unsupported)
     couplers, constraints = read_constraints(element, frames, unsupported)
     for tag in SILENT:
         for child in (child for child in objects(element, tag) if child.tag != SENSOR):
@@ -147,7 +147,7 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
         *(FORCES[force.tag].read(force, frames) for force in forces[PASSIVE]),
         *(read_external(force, file) for force in forces[EXTERNAL] if (file := data_of(force, path.parent))),
     )
-    muscles = tuple(read_muscle(force, frames, surfaces, unsupported) for force in forces[PATHS])
+    muscles = tuple(read_muscle(force, frames, wraps, unsupported) for force in forces[PATHS])
     for surface in frames.unused:
         unsupported.count(surface, "ContactGeometrySet")
     actuators = tuple(ACTUATORS[force.tag].read(force, frames) for force in forces[ACTUATED])

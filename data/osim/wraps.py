@@ -1,12 +1,12 @@
 """Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import frozen
 from myoquat.data.osim.elements import ON_PARENT
 from myoquat.data.osim.forces import Contacts, add_surfaces
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
@@ -31,11 +31,12 @@ from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurfac
 __all__ = [
     "OBSTACLE",
     "TAG",
-    "Surfaces",
+    "WrapsAround",
     "WrittenWraps",
     "add_path_wraps",
     "is_hinted",
     "read_obstacles",
+    "wraps_of",
 ]
 
 
@@ -76,70 +77,58 @@ def _add_surface(holder: Element, table: Table, wrap: Wrap, name: str, place: di
         add(element, key, value)
 
 
-@frozen
-class Surfaces:
-    """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
+WrapsAround = Callable[[Any, int], tuple[Wrap, ...]]  # of a <GeometryPath> with so many points
 
-    elements: dict[str, list[tuple[Any, Frame]]]
-    orientations: dict[str, tuple[float, ...]]  # of those that paths name
-    shapes: dict[str, dict[str, Any]] = field(default_factory=dict)  # by name: what paths around one object share
 
-    @classmethod
-    def of(cls, model: Any, frames: Frames) -> "Surfaces":
-        """Those of the ground, of all bodies, and of frames on them."""
-        found: dict[str, list[tuple[Any, Frame]]] = {}
-        bodies = [(model.find("Ground"), GROUND)]
-        bodies += [(body, str(body.get("name"))) for body in model.findall("BodySet/objects/Body")]
-        holders = [(holder, Frame(body, np.eye(3), np.zeros(3))) for holder, body in bodies]
-        holders += [(e, frames.placed(e)) for e in frames.offsets if objects(e, "WrapObjectSet")]
-        for holder, frame in holders:
-            for element in objects(holder, "WrapObjectSet"):
-                found.setdefault(str(element.get("name")), []).append((element, frame))
-        named = {text(element, "wrap_object") for element in model.iter("PathWrap")} & found.keys()
-        angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]
-        R = np.array([found[name][0][1].R for name in named]).reshape(-1, 3, 3)
-        Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))
-        return cls(found, dict(zip(named, map(tuple, Q.tolist()), strict=True)))
+def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> WrapsAround:
+    """What wraps around the paths of a model, in the file's order: the wrap objects of the ground, of bodies and of
+    frames on them. What is not supported is noted. ModelError for a name that no object has, or several."""
+    found: dict[str, list[tuple[Any, Frame]]] = defaultdict(list)  # objects, and the frames that they are in
+    for element in model.iterfind(".//WrapObjectSet/objects/*"):
+        holder = element.getparent().getparent().getparent()
+        body = GROUND if holder.tag == "Ground" else str(holder.get("name"))
+        on_body = holder.tag in ("Ground", "Body")
+        frame = Frame(body, np.eye(3), np.zeros(3)) if on_body else frames.placed(holder)
+        found[str(element.get("name"))].append((element, frame))
+    named = {text(element, "wrap_object") for element in model.iter("PathWrap")} & found.keys()
+    angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]
+    R = np.array([found[name][0][1].R for name in named]).reshape(-1, 3, 3)
+    Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))
+    orientations = dict(zip(named, map(tuple, Q.tolist()), strict=True))
+    shared: dict[str, dict[str, Any]] = {}  # what wraps around one object have in common
 
-    def along(self, path: Any, count: int, unsupported: UnsupportedElements) -> tuple[Wrap, ...]:
-        """What a <GeometryPath> of `count` points wraps around, in the file's order; what is not supported is noted."""
-        wraps = (self._wrap(element, count, unsupported) for element in objects(path, "PathWrapSet"))
-        return tuple(wrap for wrap in wraps if wrap is not None)
-
-    def _wrap(self, path_wrap: Any, count: int, unsupported: UnsupportedElements) -> Wrap | None:
+    def wrap_of(path_wrap: Any, count: int) -> Wrap | None:
         name = text(path_wrap, "wrap_object")
-        if name not in self.elements:
+        if name not in found:
             complain(path_wrap, f"<wrap_object> names {name!r}, which is no wrap object of the model")
-        if len(self.elements[name]) > 1:
-            bodies = ", ".join(frame.body for _, frame in self.elements[name])
+        (element, frame), *others = found[name]
+        if others:
+            bodies = ", ".join(frame.body for _, frame in found[name])
             complain(path_wrap, f"<wrap_object> {name!r} may be that of any of the bodies {bodies}")
-        element, frame = self.elements[name][0]
         if not boolean(element, "active", True):
             return None
         if element.tag not in SURFACES:
             unsupported.count(path_wrap, f"wrapping around a {element.tag}")
             return None
         surface: type[Wrap] = getattr(wrapping, SURFACES[element.tag][0])  # imported with the first one
-        if name not in self.shapes:
-            self.shapes[name] = {
-                "body": frame.body,
-                "position": frame.point(numbers(element, "translation", 3, ZERO)),
-                "orientation": self.orientations[name],
-                "name": name,
-                **read_sizes(element),
-            }
-        quadrant = self._quadrant(element, surface, unsupported)
-        method = text(path_wrap, "method", "hybrid")
-        return surface(quadrant=quadrant, points=_points(path_wrap, count), method=method, **self.shapes[name])
-
-    def _quadrant(self, element: Any, surface: type[Wrap], unsupported: UnsupportedElements) -> str:
+        if name not in shared:
+            place = {"position": frame.point(numbers(element, "translation", 3, ZERO)), "name": name}
+            own = {"body": frame.body, "orientation": orientations[name], **place}
+            shared[name] = own | read_sizes(element)
         given = text(element, "quadrant", "all").lower()
-        given = "all" if given == "unassigned" else given  # OpenSim's word for one that is not stated
         quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
         if quadrant not in ("all", *surface.quadrants):
-            unsupported.count(element, f"quadrant {given!r}; read as all")
-            return "all"
-        return quadrant
+            if given != "unassigned":  # OpenSim's word for one that is not stated
+                unsupported.count(element, f"quadrant {given!r}; read as all")
+            quadrant = "all"
+        method = text(path_wrap, "method", "hybrid")
+        return surface(quadrant=quadrant, points=_points(path_wrap, count), method=method, **shared[name])
+
+    def around(path: Any, count: int) -> tuple[Wrap, ...]:
+        wraps = (wrap_of(element, count) for element in objects(path, "PathWrapSet"))
+        return tuple(wrap for wrap in wraps if wrap is not None)
+
+    return around
 
 
 def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
@@ -169,25 +158,20 @@ def read_obstacles(
     found = path.findall("path_elements/*")
     if len(found) < 2 or {found[0].tag, found[-1].tag} != {POINT}:
         complain(path, f"the <path_elements> must begin and end with a <{POINT}>")
-    points = tuple(_point(element, frames) for element in found if element.tag == POINT)
-    wraps, number = [], 0
+    points: list[PathPoint] = []
+    around: list[tuple[Wrap, int]] = []  # with the number of points before it
     for element in found:
-        if element.tag not in (POINT, OBSTACLE):
+        if element.tag == OBSTACLE:
+            wrap = _wrap(element, frames, unsupported)
+            around += [] if wrap is None else [(wrap, len(points))]
+        elif element.tag != POINT:
             complain(element, f"<{element.tag}> is no known element of a path")
-        if element.tag == POINT:
-            number += 1
-            continue
-        wrap = _wrap(element, frames, unsupported)
-        piece = None if len(points) == 2 else (number - 1, number)
-        wraps += [] if wrap is None else [replace(wrap, points=piece)]
-    return points, tuple(wraps)
-
-
-def _point(element: Any, frames: Frames) -> PathPoint:
-    point = element.find("PathPoint")
-    if point is None:
-        complain(element, f"<{POINT}> needs a <PathPoint>")
-    return PathPoint(**ON_PARENT.read(point, frames))
+        elif (point := element.find("PathPoint")) is None:
+            complain(element, f"<{POINT}> needs a <PathPoint>")
+        else:
+            points.append(PathPoint(**ON_PARENT.read(point, frames)))
+    whole = len(points) == 2
+    return tuple(points), tuple(wrap if whole else replace(wrap, points=(k - 1, k)) for wrap, k in around)
 
 
 def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) -> Wrap | None:
