@@ -13,7 +13,7 @@ from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
 from myoquat.analysis.recruitment.redundancy.equations import joint_lines
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
-from myoquat.analysis.studies.uncertain_loads import KEYS, Samples, VariedNumbers, central_band
+from myoquat.analysis.studies.uncertain_loads import KEYS, VariedNumbers, central_band, draws_of
 from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core import Array, indices_of
 from myoquat.data.motions.motion import selected_frames
@@ -34,15 +34,14 @@ def moments_with_bands(posterior: MomentPosterior, trial: MomentTrial, inputs: U
     assert numbers is not None
     varied = VariedDemands(model, motion, None, ((), ()), numbers.parameters)
     columns = indices_of("free velocity", calibration.velocities, varied.base.names)
-    samples, draws = Samples(inputs, SOURCES), posterior.draws
-    values = np.empty((samples.matrices, samples.rows, len(motion.time), len(JOINTS)))
-    for matrix in range(samples.matrices):
-        for row in range(samples.rows):
-            keys = samples.keys(matrix, row)
-            part = varied.of(numbers.drawn(samples, keys))
-            arms: Array = np.swapaxes(part.arms[..., columns], -1, -2)
-            along = record._replace(lengths=part.lengths, speeds=part.speeds, arms=arms)
-            values[matrix, row] = calibration.moments_along(along, draws[keys["parameters"] * len(draws) // KEYS])
+    samples, draws = draws_of(inputs, SOURCES), posterior.draws
+    values = np.empty((len(samples), len(samples[0]), len(motion.time), len(JOINTS)))
+    for matrix, row in np.ndindex(values.shape[:2]):
+        draw = samples[matrix][row]
+        part = varied.of(numbers.drawn(draw))
+        arms: Array = np.swapaxes(part.arms[..., columns], -1, -2)
+        along = record._replace(lengths=part.lengths, speeds=part.speeds, arms=arms)
+        values[matrix, row] = calibration.moments_along(along, draws[draw.keys["parameters"] * len(draws) // KEYS])
     names, units = tuple(JOINTS), ("N m",) * len(JOINTS)
     nominal = calibration.moments_along(record)
     return UncertainCurves(motion.time, names, units, nominal, values, SOURCES, inputs.level)

@@ -28,7 +28,7 @@ from scipy.stats import qmc
 from myoquat.core import Array, frozen, real_array
 from myoquat.muscle import Parameters
 
-__all__ = ["DESIGNS", "DISTRIBUTIONS", "Axis", "Design", "axes_of", "parameters_of", "quantiles"]
+__all__ = ["DESIGNS", "DISTRIBUTIONS", "Axis", "Design", "axes_of", "parameters_of"]
 
 DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
     "uniform": lambda low, high: stats.uniform(low, high - low),
@@ -41,33 +41,9 @@ DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
 POSITIVE = ("sd", "sigma", "median")  # and `low` of log_uniform; `low` is below `high` in all
 
 
-def quantiles(name: str, distribution: str, numbers: Sequence[float]) -> Callable[[Array], Array]:
-    """The quantile function of a distribution: shares in [0, 1) to values.
-
-    Raises ValueError, naming the varied parameter, for an unknown distribution or a wrong number of parameters. It is
-    raised for one that is not finite, a reversed range and a width that is not positive.
-    """
-    if distribution not in DISTRIBUTIONS:
-        raise ValueError(f"{name}: distribution {distribution!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
-    make = DISTRIBUTIONS[distribution]
-    names, values = tuple(signature(make).parameters), np.atleast_1d(_floats(numbers))
-    if values.shape != (len(names),) or not np.isfinite(values).all():
-        raise ValueError(
-            f"{name}: {distribution} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}"
-        )
-    given = dict(zip(names, values.tolist(), strict=True))
-    if "high" in given and not given["low"] < given["high"]:
-        raise ValueError(f"{name}: the range of {distribution} is reversed or empty: {list(values)}")
-    for key, value in given.items():
-        if value <= 0 and (key in POSITIVE or (key, distribution) == ("low", "log_uniform")):
-            raise ValueError(f"{name}: {key} of {distribution} must be positive, not {value}")
-    if distribution == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
-        raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
-    return make(**given).ppf
-
-
-MOST_VALUES = 10**7
-_OPTIONS = {"relative", "together"}
+MAX_VALUES, MAX_SAMPLES = 10**7, 10**9  # of a range, of a design
+DESIGNS = ("grid", "table", "random", "latin_hypercube", "sobol", "saltelli")
+LISTED = DESIGNS[:2]  # those of lists of values; the others take distributions
 
 
 @frozen
@@ -92,53 +68,50 @@ def parameters_of(model: Any, vary: Mapping[str, Any]) -> Parameters:
 
 
 def axes_of(model: Any, vary: Mapping[str, Any]) -> list[Axis]:
-    """The axes in the order in which they are named: one for each parameter, or one for all of a pattern "together"."""
+    """The axes in the order in which they are named: one for each parameter, or one for all of a pattern "together".
+
+    Raises ValueError, naming the parameter, for values and distributions that cannot be.
+    """
     axes: list[Axis] = []
     first = 0
     for pattern, given in vary.items():
         parameters = Parameters.of(model, pattern)
         columns = tuple(range(first, first + len(parameters.names)))
         first += len(columns)
-        options, content = _content(pattern, given)
-        if options["relative"]:
-            _check_relative(parameters)
-        alone = [(name, (column,)) for name, column in zip(parameters.names, columns, strict=True)]
-        groups = [(pattern, columns)] if options["together"] else alone
-        axes += [Axis(name, group, options["relative"], **content) for name, group in groups]
+        table = dict(given) if isinstance(given, Mapping) else {"values": given}
+        relative, together = (table.pop(key, False) for key in ("relative", "together"))
+        for key, value in (("relative", relative), ("together", together)):
+            if not isinstance(value, bool):
+                raise ValueError(f"{pattern}: {key} is true or false, not {value!r}")
+        content = _content(pattern, table)
+        for name, own in zip(parameters.names, parameters.defaults, strict=True) if relative else ():
+            if np.isnan(own) or own == 0:
+                state = "open" if np.isnan(own) else "zero"
+                raise ValueError(f"{name}: the model's own value is {state}; relative to it there is nothing to vary")
+        groups = (
+            [(pattern, columns)] if together else [(n, (k,)) for n, k in zip(parameters.names, columns, strict=True)]
+        )
+        axes += [Axis(name, group, relative, **content) for name, group in groups]
     return axes
 
 
-def _check_relative(parameters: Parameters) -> None:
-    for name, value in zip(parameters.names, parameters.defaults, strict=True):
-        if np.isnan(value) or value == 0:
-            state = "open" if np.isnan(value) else "zero"
-            raise ValueError(f"{name}: the model's own value is {state}; relative to it there is nothing to vary")
-
-
-def _content(name: str, given: Any) -> tuple[dict[str, bool], dict[str, Any]]:
-    """(options, values or quantile) of one entry of `vary`."""
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(_OPTIONS, False), {"values": _values(name, given)}
-    options = {key: given.get(key, False) for key in _OPTIONS}
-    for key, value in options.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name}: {key} is true or false, not {value!r}")
-    choices = [key for key in given if key not in _OPTIONS and key != "count"]
-    if len(choices) != 1:
+def _content(name: str, table: dict[str, Any]) -> dict[str, Any]:
+    """The values of one entry of `vary`, or its quantile function."""
+    count = table.pop("count", None)
+    if len(table) != 1:
         known = ", ".join(("values", "range", *DISTRIBUTIONS))
-        raise ValueError(f"{name}: exactly one of {known} is wanted, not {choices or 'none'}")
-    choice = choices[0]
-    if "count" in given and choice != "range":
+        raise ValueError(f"{name}: exactly one of {known} is wanted, not {list(table) or 'none'}")
+    ((choice, given),) = table.items()
+    if count is not None and choice != "range":
         raise ValueError(f"{name}: a count goes with a range, not with {choice}")
-    if choice == "values":
-        return options, {"values": _values(name, given[choice])}
-    if choice == "range":
-        return options, {"values": _range(name, given[choice], given.get("count"))}
-    return options, {"quantile": quantiles(name, choice, given[choice])}
-
-
-def _values(name: str, given: Any) -> Array:
-    """(n,) different finite numbers; ValueError otherwise."""
+    if choice != "values":
+        quantile = _quantile(name, "uniform" if choice == "range" else choice, given)
+        if choice != "range":
+            return {"quantile": quantile}
+        if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MAX_VALUES:
+            raise ValueError(f"{name}: a range needs a count of 2 to {MAX_VALUES:,}, not {count!r}")
+        low, high = quantile(np.array([0.0, 1.0]))
+        return {"values": np.linspace(low, high, count)}
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
         raise ValueError(f"{name}: a list of values or a table such as {{uniform = [a, b]}} is wanted, not {given!r}")
     values = _floats(given)
@@ -147,7 +120,32 @@ def _values(name: str, given: Any) -> Array:
     unique, counts = np.unique(values, return_counts=True)
     if counts.max() > 1:
         raise ValueError(f"{name}: the value {unique[counts > 1][0]} is given twice")
-    return values
+    return {"values": values}
+
+
+def _quantile(name: str, distribution: str, numbers: Sequence[float]) -> Callable[[Array], Array]:
+    """The quantile function of a distribution: shares in [0, 1) to values.
+
+    Raises ValueError for an unknown distribution or a wrong number of parameters. It is raised for one that is not
+    finite, a reversed range and a width that is not positive.
+    """
+    if distribution not in DISTRIBUTIONS:
+        raise ValueError(f"{name}: distribution {distribution!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
+    make = DISTRIBUTIONS[distribution]
+    names, values = tuple(signature(make).parameters), np.atleast_1d(_floats(numbers))
+    if values.shape != (len(names),) or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name}: {distribution} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}"
+        )
+    given = dict(zip(names, values.tolist(), strict=True))
+    if "high" in given and not given["low"] < given["high"]:
+        raise ValueError(f"{name}: the range of {distribution} is reversed or empty: {list(values)}")
+    for key, value in given.items():
+        if value <= 0 and (key in POSITIVE or (key, distribution) == ("low", "log_uniform")):
+            raise ValueError(f"{name}: {key} of {distribution} must be positive, not {value}")
+    if distribution == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
+        raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
+    return make(**given).ppf
 
 
 def _floats(given: Any) -> Array:
@@ -156,24 +154,6 @@ def _floats(given: Any) -> Array:
         return real_array("values", given)
     except (TypeError, ValueError, OverflowError):
         return np.array([np.nan])
-
-
-def _range(name: str, given: Any, count: Any) -> Array:
-    low, high = quantile_range(name, given)
-    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST_VALUES:
-        raise ValueError(f"{name}: a range needs a count of 2 to {MOST_VALUES:,}, not {count!r}")
-    return np.linspace(low, high, count)
-
-
-def quantile_range(name: str, given: Any) -> tuple[float, float]:
-    """(low, high) of a range; ValueError if it is reversed."""
-    ends = quantiles(name, "uniform", given)(np.array([0.0, 1.0]))
-    return float(ends[0]), float(ends[1])
-
-
-DESIGNS = ("grid", "table", "random", "latin_hypercube", "sobol", "saltelli")
-MOST_SAMPLES = 10**9
-_LISTED = ("grid", "table")
 
 
 @frozen
@@ -187,118 +167,89 @@ class Design:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in DESIGNS:
-            raise ValueError(f"the design {self.kind!r} is unknown; there are: {', '.join(DESIGNS)}")
+        design, base, listed = self.kind, self.base, self.kind in LISTED
+        if design not in DESIGNS:
+            raise ValueError(f"the design {design!r} is unknown; there are: {', '.join(DESIGNS)}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed must be a whole number that is not negative, not {self.seed!r}")
         for axis in self.axes:
-            self._check_axis(axis)
-        self._check_base()
-        if self.count > MOST_SAMPLES:
-            raise ValueError(f"samples: the design has {self.count}; at most {MOST_SAMPLES:,} are computed")
+            if listed and axis.values is None:
+                raise ValueError(f"{axis.name}: a {design} needs a list of values or a range, not a distribution")
+            if not listed and axis.quantile is None:
+                raise ValueError(f"{axis.name}: the design {design} needs a distribution, such as uniform, not a list")
+        if design == "table" and len(set(self._lengths)) > 1:
+            lengths = dict(zip((axis.name for axis in self.axes), self._lengths, strict=True))
+            raise ValueError(f"the columns of a table must have one length, not {lengths}")
+        if listed and base is not None and base != self.count:
+            raise ValueError(f"the {design} has {self.count} samples, not {base}; leave the number out")
+        if not listed and (isinstance(base, bool) or not isinstance(base, int) or base < 1):
+            raise ValueError(f"the number of samples must be a positive whole number, not {base!r}")
+        if self.count > MAX_SAMPLES:
+            raise ValueError(f"samples: the design has {self.count}; at most {MAX_SAMPLES:,} are computed")
+        if design in ("sobol", "saltelli") and self._rows & (self._rows - 1):
+            near = 2 ** round(math.log2(self._rows))
+            raise ValueError(f"a {design} design needs a power of 2, such as {near}, not {base}")
 
-    def _check_axis(self, axis: Axis) -> None:
-        if self.kind in _LISTED and axis.values is None:
-            raise ValueError(f"{axis.name}: a {self.kind} needs a list of values or a range, not a distribution")
-        if self.kind not in _LISTED and axis.quantile is None:
-            raise ValueError(f"{axis.name}: the design {self.kind} needs a distribution, such as uniform, not a list")
+    @property
+    def _lengths(self) -> list[int]:
+        """The number of values of each axis that lists them."""
+        return [len(axis.values) for axis in self.axes if axis.values is not None]
 
-    def _check_base(self) -> None:
-        if self.kind in _LISTED:
-            lengths = {axis.name: len(axis.values) for axis in self.axes if axis.values is not None}
-            if self.kind == "table" and len(set(lengths.values())) > 1:
-                raise ValueError(f"the columns of a table must have one length, not {lengths}")
-            if self.base is not None and self.base != self.count:
-                raise ValueError(f"the {self.kind} has {self.count} samples, not {self.base}; leave the number out")
-        elif isinstance(self.base, bool) or not isinstance(self.base, int) or self.base < 1:
-            raise ValueError(f"the number of samples must be a positive whole number, not {self.base!r}")
-        elif self.base > MOST_SAMPLES:
-            raise ValueError(f"the number of samples must be at most {MOST_SAMPLES:,}, not {self.base}")
-        elif self.kind in ("sobol", "saltelli") and self.base & (self.base - 1):
-            raise ValueError(
-                f"a {self.kind} design needs a power of 2, such as {2 ** round(math.log2(self.base))}, not {self.base}"
-            )
+    @property
+    def _rows(self) -> int:
+        """The number asked for, of designs that need one."""
+        assert self.base is not None
+        return self.base
 
     @cached_property
     def count(self) -> int:
         """Number of samples."""
-        lengths = [len(axis.values) for axis in self.axes if axis.values is not None]
-        if self.kind == "grid":
-            return math.prod(lengths)
-        if self.kind == "table":
-            return lengths[0]
-        assert self.base is not None
-        return self.base * (len(self.axes) + 2) if self.kind == "saltelli" else self.base
+        if self.kind in LISTED:
+            return math.prod(self._lengths) if self.kind == "grid" else self._lengths[0]
+        return self._rows * (len(self.axes) + 2) if self.kind == "saltelli" else self._rows
 
     def values(self, begin: int, end: int) -> Array:
         """(end - begin, n) the parameters of samples begin ... end - 1."""
-        rows = self._rows(begin, end)
-        values = np.empty((end - begin, len(self.defaults)))
-        for column, axis in zip(rows.T, self.axes, strict=True):
+        numbers, values = np.arange(begin, end), np.empty((end - begin, len(self.defaults)))
+        if self.kind in LISTED:
+            grid = self.kind == "grid"
+            chosen = np.unravel_index(numbers, self._lengths) if grid else [numbers] * len(self.axes)
+            columns = [axis.values[rows] for axis, rows in zip(self.axes, chosen, strict=True)]  # type: ignore[index]
+        else:
+            shares = self._shares(begin, end)
+            columns = [axis.quantile(u) for axis, u in zip(self.axes, shares.T, strict=True)]  # type: ignore[misc]
+        for column, axis in zip(columns, self.axes, strict=True):
             for k in axis.columns:
                 values[:, k] = column * self.defaults[k] if axis.relative else column
         return values
 
-    def _rows(self, begin: int, end: int) -> Array:
-        """(samples, axes) the value of each axis."""
-        numbers = np.arange(begin, end)
-        if self.kind == "grid":
-            indices = np.unravel_index(numbers, [len(axis.values) for axis in self.axes])  # type: ignore[arg-type]
-            return np.stack([axis.values[i] for axis, i in zip(self.axes, indices, strict=True)], axis=-1)  # type: ignore[index]
-        if self.kind == "table":
-            return np.stack([axis.values[numbers] for axis in self.axes], axis=-1)  # type: ignore[index]
-        shares = _CUBES[self.kind](self, begin, end)
-        return np.stack([axis.quantile(u) for axis, u in zip(self.axes, shares.T, strict=True)], axis=-1)  # type: ignore[misc]
-
-    # ---- points of the unit cube ------------------------------------------------------------------------------
-
-    def _random(self, begin: int, end: int) -> Array:
-        """Every row begins at its own place of a counter, so that it does not matter which rows are drawn."""
-        width = -(-len(self.axes) // 4)  # Philox yields four numbers per count
-        stream = np.random.Philox(key=self.seed).advance(begin * width)
-        return np.random.Generator(stream).random((end - begin, 4 * width))[:, : len(self.axes)]
-
-    def _latin_hypercube(self, begin: int, end: int) -> Array:
-        return self._cube[begin:end]
+    def _shares(self, begin: int, end: int) -> Array:
+        """(samples, axes) points of the unit cube."""
+        n = len(self.axes)
+        if self.kind == "latin_hypercube":
+            return self._whole[begin:end]
+        if self.kind == "sobol":
+            return self._sequence(n, begin, end)
+        if self.kind == "random":  # every row begins at its own count, so that it does not matter which are drawn
+            width = -(-n // 4)  # Philox yields four numbers per count
+            stream = np.random.Philox(key=self.seed).advance(begin * width)
+            return np.random.Generator(stream).random((end - begin, 4 * width))[:, :n]
+        matrix, row = np.divmod(np.arange(begin, end), self._rows)
+        of_b = (matrix == 1)[:, None] | (np.arange(n) == matrix[:, None] - 2)
+        return np.where(of_b, self._whole[row, n:], self._whole[row, :n])
 
     @cached_property
-    def _cube(self) -> Array:
-        engine = qmc.LatinHypercube(len(self.axes), rng=np.random.default_rng(self.seed))
-        return engine.random(self.base)
-
-    def _sobol(self, begin: int, end: int) -> Array:
-        return self._sequence(len(self.axes), begin, end)
+    def _whole(self) -> Array:
+        """(base, axes) a Latin hypercube; of Saltelli's design (base, 2 axes), A beside B."""
+        if self.kind == "saltelli":
+            return self._sequence(2 * len(self.axes), 0, self._rows)
+        return qmc.LatinHypercube(len(self.axes), rng=np.random.default_rng(self.seed)).random(self._rows)
 
     def _sequence(self, dimensions: int, begin: int, end: int) -> Array:
+        """(end - begin, dimensions) of Sobol's sequence."""
         engine = qmc.Sobol(dimensions, rng=np.random.default_rng(self.seed))
         if begin:
             return engine.fast_forward(begin).random(end - begin)
-        first: Array = engine.random(
-            min(1, end)
-        )  # SciPy warns of a first draw that is no power of 2; the whole design is one
+        # SciPy warns of a first draw that is no power of 2; the whole design is one
+        first: Array = engine.random(min(1, end))
         return np.concatenate([first, engine.random(end - 1)]) if end > 1 else first
-
-    def _saltelli(self, begin: int, end: int) -> Array:
-        assert self.base is not None
-        d = len(self.axes)
-        whole = self._matrices
-        numbers = np.arange(begin, end)
-        matrix, row = np.divmod(numbers, self.base)
-        rows = np.where((matrix == 1)[:, None], whole[row, d:], whole[row, :d])
-        mixed = matrix >= 2
-        rows[mixed, matrix[mixed] - 2] = whole[row[mixed], d + matrix[mixed] - 2]
-        return rows
-
-    @cached_property
-    def _matrices(self) -> Array:
-        """(base, 2 axes): A beside B."""
-        assert self.base is not None
-        return self._sequence(2 * len(self.axes), 0, self.base)
-
-
-_CUBES: dict[str, Callable[[Design, int, int], Array]] = {
-    "random": Design._random,
-    "latin_hypercube": Design._latin_hypercube,
-    "sobol": Design._sobol,
-    "saltelli": Design._saltelli,
-}

@@ -14,9 +14,7 @@ import os
 import platform
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -39,7 +37,6 @@ __all__ = [
     "StoreError",
     "check_links",
     "consolidate",
-    "entry_of",
     "flush",
     "flush_tree",
     "group_at",
@@ -63,90 +60,67 @@ class LockedError(ValueError):
     """
 
 
-@dataclass
 class Lock:
-    """The lock of the store at a path, held from `Lock.of` to `release`."""
+    """The lock of the store at a path, which need not exist, held until `release`. LockedError, telling the owner, if
+    another process has it."""
 
-    path: Path
-    handle: int
-
-    @classmethod
-    def of(cls, store: Path) -> "Lock":
-        """Take the lock of a store, which need not exist. LockedError, telling the owner, if another process has it."""
-        path = store.with_name(f".{store.name}.lock")
+    def __init__(self, store: Path) -> None:
+        self.path = store.with_name(f".{store.name}.lock")
         while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
             try:
-                _take(handle, store)
-                if _is_at(handle, path):  # else its last owner has removed it meanwhile
-                    _check_host(handle, store, path)
-                    _write(handle, _myself())
-                    return cls(path, handle)
+                self._lock(store)
+                if self.path.exists() and os.path.samestat(os.fstat(self.handle), os.stat(self.path)):
+                    self._sign(store)
+                    return
+            except FileNotFoundError:  # its last owner has removed it meanwhile
+                pass
             except BaseException:
-                os.close(handle)
+                os.close(self.handle)
                 raise
-            os.close(handle)
+            os.close(self.handle)
 
     def release(self) -> None:
         """Let go of it."""
         if sys.platform == "win32":  # an open file cannot be removed there
             os.close(self.handle)
-            with contextlib.suppress(OSError):
-                self.path.unlink()
-        else:
-            with contextlib.suppress(OSError):
-                self.path.unlink()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        if sys.platform != "win32":
             os.close(self.handle)
 
+    def _lock(self, store: Path) -> None:
+        try:
+            if sys.platform == "win32":
+                os.lseek(self.handle, _LOCKED_BYTE, os.SEEK_SET)
+                msvcrt.locking(self.handle, msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise LockedError(f"{store} is being written by {_words(self._owner)}") from None
 
-def _take(handle: int, store: Path) -> None:
-    """LockedError if another process has the lock."""
-    try:
-        if sys.platform == "win32":
-            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        raise LockedError(f"{store} is being written by {_words(_read(handle))}") from None
+    def _sign(self, store: Path) -> None:
+        """Write who has it; LockedError where a process of another host has it, or had it when that died."""
+        owner, here = self._owner, platform.node()
+        if owner and owner.get("host") != here:
+            raise LockedError(
+                f"{store} is being written by {_words(owner)}, or was when that process died; if it no longer runs, "
+                f"remove {self.path}"
+            )
+        now = datetime.now().astimezone().isoformat(" ", "seconds")
+        os.ftruncate(self.handle, 0)
+        os.lseek(self.handle, 0, os.SEEK_SET)
+        os.write(self.handle, json.dumps({"host": here, "process": str(os.getpid()), "since": now}).encode())
 
-
-def _is_at(handle: int, path: Path) -> bool:
-    """Whether the open file is still the one at the path."""
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _check_host(handle: int, store: Path, path: Path) -> None:
-    owner = _read(handle)
-    if owner and owner.get("host") != platform.node():
-        raise LockedError(
-            f"{store} is being written by {_words(owner)}, or was when that process died; if it no longer runs, "
-            f"remove {path}"
-        )
-
-
-def _myself() -> dict[str, str]:
-    now = datetime.now().astimezone().isoformat(" ", "seconds")
-    return {"host": platform.node(), "process": str(os.getpid()), "since": now}
-
-
-def _read(handle: int) -> dict[str, str]:
-    """What the file says of its owner; {} where that is nothing."""
-    os.lseek(handle, 0, os.SEEK_SET)
-    try:
-        found = json.loads(os.read(handle, 4096))
-    except (OSError, ValueError):
-        return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
-
-
-def _write(handle: int, owner: dict[str, str]) -> None:
-    os.ftruncate(handle, 0)
-    os.lseek(handle, 0, os.SEEK_SET)
-    os.write(handle, json.dumps(owner).encode())
+    @property
+    def _owner(self) -> dict[str, str]:
+        """What the file says of its owner; {} where that is nothing."""
+        os.lseek(self.handle, 0, os.SEEK_SET)
+        try:
+            found = json.loads(os.read(self.handle, 4096))
+        except (OSError, ValueError):
+            return {}
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _words(owner: dict[str, str]) -> str:
@@ -170,14 +144,6 @@ class StoreError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(shortened(message))
-
-
-def entry_of(found: Mapping[str, Any], key: str, path: Path) -> Any:
-    """What an attribute of a store tells in JSON; StoreError if it tells nothing."""
-    try:
-        return json.loads(found[key])
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise StoreError(f"{path}: the entry {key!r} of the results is damaged") from None
 
 
 MAX_FLUSHES = 8  # at once
@@ -221,9 +187,8 @@ class Flusher:
 
     def add(self, path: Path, shared: Path) -> None:
         """Flush a file and its folders below `shared`; that one too, when all is written."""
-        own = [folder for folder in path.parents if folder != shared and folder.is_relative_to(shared)]
         self._shared.add(shared)
-        self._submit(path, *own)
+        self._submit(path, *(folder for folder in path.parents if shared in folder.parents))
 
     def close(self) -> None:
         """Wait; OSError if the disk did not take a file."""
@@ -234,13 +199,12 @@ class Flusher:
             done.result()
 
     def _submit(self, *paths: Path) -> None:
-        self._waiting.append(self._pool.submit(_flush_all, paths))
+        def flush_all() -> None:
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):  # who removes a store is found out by who writes into it
+                    flush(path)
 
-
-def _flush_all(paths: Iterable[Path]) -> None:
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):  # who removes a store is found out by who writes into it
-            flush(path)
+        self._waiting.append(self._pool.submit(flush_all))
 
 
 CHECKSUM_BYTES = 4
@@ -266,12 +230,18 @@ class CheckedStore(LocalStore):
     ) -> Buffer | None:
         """As LocalStore does. Raises StoreError with the array and the block."""
         found = await super().get(key, prototype, byte_range)
-        name, _, place = key.partition("/c/")
-        if found is not None and key.endswith("/zarr.json"):
-            self._describe(key.removesuffix("/zarr.json"), found.to_bytes())
-        if found is not None and place and name in self._texts and not _holds_its_texts(found.to_bytes()):
+        if found is None:
+            return None
+        content, (name, _, place) = found.to_bytes(), key.partition("/c/")
+        if key.endswith("/zarr.json"):
+            self._describe(key.removesuffix("/zarr.json"), content)
+        # a block of texts is as long as the texts that it counts, each of which begins with its length
+        texts = place and name in self._texts
+        if texts and COUNT_BYTES * (1 + int.from_bytes(content[:COUNT_BYTES], "little")) > len(content):
             raise StoreError(f"{self.root}: the labels {name!r} are damaged")
-        if found is not None and place and name in self.checked and not _intact(found.to_bytes()):
+        numbers, checksum = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
+        intact = numbers and google_crc32c.value(numbers).to_bytes(4, "little") == checksum
+        if place and name in self.checked and not intact:
             raise StoreError(
                 f"{self.root}: block {place.split('/')[0]} of {name!r} is not as it was written; `myoquat sweep "
                 "--verify` lists what is damaged, `--repair` computes it again"
@@ -291,16 +261,6 @@ class CheckedStore(LocalStore):
             raise StoreError(f"{self.root}: the description of the labels {name!r} is damaged: shape {shape}")
         if texts:
             self._texts.add(name)
-
-
-def _holds_its_texts(content: bytes) -> bool:
-    """Whether a block is as long as the texts that it counts, each of which begins with its length."""
-    return COUNT_BYTES * (1 + int.from_bytes(content[:COUNT_BYTES], "little")) <= len(content)
-
-
-def _intact(content: bytes) -> bool:
-    numbers, checksum = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
-    return bool(numbers) and google_crc32c.value(numbers).to_bytes(4, "little") == checksum
 
 
 def group_at(path: Path | Store, mode: Any) -> Any:

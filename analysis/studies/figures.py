@@ -142,7 +142,6 @@ def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
         reach = np.abs(np.stack([chosen[f"{order}_low"], chosen[f"{order}_high"]]) - value)
         label = "total" if order == "total" else "first order"
         axes.barh(place + shift, value, 0.4, xerr=reach, color=color, label=label, error_kw={"lw": 0.8, "capsize": 2})
-    axes.set_yticks(place, [figure_label(str(name)) for name in chosen.index])
     axes.set_xlabel("share of the variance")
     _style(axes)
     axes.set_yticks(place, [figure_label(str(name)) for name in chosen.index])

@@ -117,9 +117,14 @@ PLAIN = ("design", "samples", "seed", "duration", "step", "method", "final", "su
 
 
 def description(study: Specification) -> dict[str, Any]:
-    """The study as JSON can hold it, every number exactly."""
-    q, u = study.start
-    keep = study.keep
+    """The study as JSON can hold it, every number exactly. Its model is the text of a file that gives it back, "" if
+    there is none."""
+    model, (q, u) = study.model, study.start
+    try:
+        text = model_text(model)
+        text = text if parse_model(text, MODEL_FILE).content_key == model.content_key else ""
+    except (ModelError, NotImplementedError):
+        text = ""
     trial = {} if study.trial is None else {"trial": study.trial.plain()}
     return {
         **trial,
@@ -129,14 +134,9 @@ def description(study: Specification) -> dict[str, Any]:
         "start_q": q.tolist(),
         "start_u": u.tolist(),
         "limits": {name: plain(ends) for name, ends in study.limits.items()},
-        "times": [number * study.step for number in keep.time_steps],
-        "summaries": list(keep.summaries),
-        "model": {
-            "name": study.model.name,
-            "content": study.model.content_key,
-            "file": _text_of(study.model),
-            "numbers": numbers_of(study.model),
-        },
+        "times": [number * study.step for number in study.time_steps],
+        "summaries": list(study.summaries),
+        "model": {"name": model.name, "content": model.content_key, "file": text, "numbers": numbers_of(model)},
     }
 
 
@@ -200,48 +200,30 @@ def _short(value: Any) -> str:
     return text if len(text) < 80 else f"{text[:76]} ..."
 
 
-def _text_of(model: Model) -> str:
-    """The model as the text of a file that gives it back, "" if there is none."""
-    try:
-        text = model_text(model)
-        return text if parse_model(text, MODEL_FILE).content_key == model.content_key else ""
-    except (ModelError, NotImplementedError):
-        return ""
-
-
 def arguments_of(found: Mapping[str, Any], model: Model | None = None) -> dict[str, Any]:
     """The arguments of the `Specification` that `description` described; `model` where it could not hold its own.
 
     Raises ValueError if the model is missing or is another one, or the description is damaged.
     """
     try:
-        return _arguments(found, model)
+        stored, activation = found["model"], found["activation"]
+        if model is None and not stored["file"]:
+            raise ValueError(f"the results do not hold the model {stored['name']!r}: give it as `model`")
+        model = parse_model(stored["file"], MODEL_FILE) if model is None else model
+        if model.content_key != stored["content"]:
+            raise ValueError(
+                f"the model {stored['name']!r} is not the one that the results were computed with: its contents, "
+                "or what this version makes of them, have changed"
+            )
+        if (vary := _table_of(found["vary"])) is None:
+            raise TypeError("a parameter without a name")
+        over_time = bool(activation) and isinstance(activation[0], list)
+        return {
+            **({"trial": MuscleTrial.of_plain(found["trial"], model)} if "trial" in found else {}),
+            "model": model,
+            "vary": vary,
+            "activation": tuple(activation) if over_time else activation or None,
+            **{key: found[key] for key in ("start_q", "start_u", "limits", "times", "summaries", *PLAIN)},
+        }
     except (LookupError, TypeError, AttributeError):
         raise ValueError("the description of the study in the results is damaged") from None
-
-
-def _arguments(found: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
-    model = _model_of(found["model"]) if model is None else model
-    if model.content_key != found["model"]["content"]:
-        raise ValueError(
-            f"the model {found['model']['name']!r} is not the one that the results were computed with: its contents, "
-            "or what this version makes of them, have changed"
-        )
-    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in found["vary"]):
-        raise TypeError("a parameter without a name")
-    activation = found["activation"]
-    over_time = bool(activation) and isinstance(activation[0], list)
-    return {
-        **({"trial": MuscleTrial.of_plain(found["trial"], model)} if "trial" in found else {}),
-        "model": model,
-        "vary": dict(found["vary"]),
-        "activation": tuple(activation) if over_time else activation or None,
-        **{key: found[key] for key in ("start_q", "start_u", "limits", "times", "summaries", *PLAIN)},
-        "method": found["method"],
-    }
-
-
-def _model_of(found: Mapping[str, Any]) -> Model:
-    if not found["file"]:
-        raise ValueError(f"the results do not hold the model {found['name']!r}: give it as `model`")
-    return parse_model(found["file"], MODEL_FILE)

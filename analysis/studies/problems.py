@@ -1,6 +1,6 @@
 """Many problems of optimal control of one structure: the same kernels with other numbers, sample by sample."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import field, fields, is_dataclass, replace
 from enum import Enum
@@ -108,30 +108,29 @@ class ProblemStudy:
         again = RunOptions(resume)
         store = None if output is None else Store.open(_contents(self), {}, output, 1, bool(resume), again.any_code)
         with nullcontext() if store is None else closing(store):
-            found: dict[int, Solution] = {} if store is None else _stored(self, store)
+            found: dict[int, Solution] = {}
+            if store is not None:
+                for k in sorted(set(range(store.blocks)) - set(store.pending())):
+                    found[k] = _solution(self.problem_of(k), store.read(k))
             done = sum(s.status is not SolutionStatus.INTERRUPTED for s in found.values())
+            spread = np.std(self.values, axis=0)
             with progress_bar(len(self.values), "problem", progress, done) as bar:
-                for sample in range(len(self.values)):
-                    before = found.get(sample)
-                    if before is not None and before.status is not SolutionStatus.INTERRUPTED:
+                for sample, values in enumerate(self.values):
+                    start: Any = found.get(sample)
+                    if start is not None and start.status is not SolutionStatus.INTERRUPTED:
                         continue
-                    start = before or self._nearest(sample, found)
+                    if start is None:  # the solved sample whose parameters are nearest, or the guess
+                        solved = [k for k, solution in found.items() if solution.success]
+                        off = (self.values[solved] - values) / np.where(spread > 0, spread, 1.0)
+                        nearest = np.sum(off**2, axis=1).argmin() if solved else -1
+                        start = found[solved[nearest]] if solved else self.guess
                     found[sample] = solution = self.problem_of(sample).solve(start, self.solver)
                     if store is not None:
-                        store.write(sample, _arrays(self.values[sample], solution))
+                        store.write(sample, _arrays(values, solution))
                     if solution.status is SolutionStatus.INTERRUPTED:
                         break
                     bar.update(1)
         return _dataset(self, found)
-
-    def _nearest(self, sample: int, found: Mapping[int, Solution]) -> Any:
-        """The solved sample whose parameters are nearest, or the guess."""
-        solved = [k for k, solution in found.items() if solution.success]
-        if not solved:
-            return self.guess
-        spread = np.std(self.values, axis=0)
-        off = (self.values[solved] - self.values[sample]) / np.where(spread > 0, spread, 1.0)
-        return found[solved[int(np.argmin(np.sum(off**2, axis=1)))]]
 
 
 # ---- what tells a study from others ------------------------------------------------------------------------------
@@ -204,20 +203,22 @@ NUMBERS = {
 def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
     """The solutions as one table over the samples."""
     n, nodes = len(study.values), len(study.problem.mesh)
+
+    def filled(rows: Mapping[int, Any], *shape: int) -> Array:
+        array = np.full((n, *shape), np.nan)
+        for k, row in rows.items():
+            array[k] = row
+        return array
+
     status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in range(n)]
     data: dict[str, Any] = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
     for name in NUMBERS:
-        data[name] = "sample", [float(getattr(found[k], name)) if k in found else np.nan for k in range(n)]
-    data["time"] = ("sample", "node"), _stacked([found[k].time if k in found else None for k in range(n)], nodes)
-    frames = {k: solution.to_dataframe() for k, solution in found.items()}
-    for name in map(str, next(iter(frames.values())).columns if frames else ()):
-        columns = [frames[k][name].to_numpy() if k in frames else None for k in range(n)]
-        data[name] = ("sample", "node"), _stacked(columns, nodes)
+        data[name] = "sample", filled({k: getattr(solution, name) for k, solution in found.items()})
+    data["time"] = ("sample", "node"), filled({k: solution.time for k, solution in found.items()}, nodes)
+    tables = {k: solution.to_dataframe() for k, solution in found.items()}
+    for name in next(iter(tables.values())).columns if tables else ():
+        data[str(name)] = ("sample", "node"), filled({k: table[name] for k, table in tables.items()}, nodes)
     return xr.Dataset(data, {"parameter": list(study.names)})
-
-
-def _stacked(rows: Sequence[Array | None], nodes: int) -> Array:
-    return np.stack([np.full(nodes, np.nan) if row is None else row for row in rows])
 
 
 def _contents(study: ProblemStudy) -> Contents:
@@ -249,17 +250,10 @@ def _arrays(values: Array, solution: Solution) -> dict[str, Array]:
     """A solution as a block of one sample."""
     sites = solution.sites
     numbers = {name: float(getattr(solution, name)) for name in NUMBERS}
-    motion = {"q": sites.q, **sites.fields, "unknown": np.zeros(0) if sites.parameters is None else sites.parameters}
+    unknown = np.zeros(0) if sites.parameters is None else sites.parameters
     status = np.int8(1 + STATUSES.index(solution.status))
-    return {
-        name: np.asarray(part)[None] for name, part in {"values": values, "status": status, **numbers, **motion}.items()
-    }
-
-
-def _stored(study: ProblemStudy, store: Store) -> dict[int, Solution]:
-    """The solutions of a store that are as they were written; multipliers and explanations were not kept."""
-    there = set(range(store.blocks)) - set(store.pending())
-    return {sample: _solution(study.problem_of(sample), store.read(sample)) for sample in sorted(there)}
+    block = {"values": values, "status": status, **numbers, "q": sites.q, **sites.fields, "unknown": unknown}
+    return {name: np.asarray(part)[None] for name, part in block.items()}
 
 
 def _solution(problem: Problem, block: Mapping[str, Array]) -> Solution:

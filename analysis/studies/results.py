@@ -1,46 +1,22 @@
-"""Results of a run in memory, the interface that stores share, the report, the table, and the check of stores."""
+"""The report of a run, the table of its results, and the check of stores."""
 
-import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from myoquat.analysis.studies.durable import StoreError
 from myoquat.analysis.studies.identity import arguments_of
 from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import (
-    Contents,
-    Results,
-    Store,
-    attributes,
-    check_store,
-    contents_of,
-    in_order,
-    stored_description,
-)
+from myoquat.analysis.studies.store import Store, check_study, contents_of, stored_description
 from myoquat.core import PATH, Array, check_types, frozen
 from myoquat.joints.errors import shortened
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 
-__all__ = [
-    "Done",
-    "Memory",
-    "Results",
-    "RunReport",
-    "Verification",
-    "dataset_of",
-    "stored",
-    "to_table",
-    "verify",
-    "verify_results",
-]
-
-Done = tuple[int, float]  # (block, seconds in kernels)
+__all__ = ["RunReport", "Verification", "to_table", "verify", "verify_results"]
 
 
 @dataclass
@@ -68,50 +44,6 @@ class RunReport:
     def kernel_share(self) -> float:
         """Share of the threads' time that was spent in kernels."""
         return self.kernel / (self.wall * self.threads) if self.wall else 0.0
-
-
-def stored(results: Results, number: int, arrays: dict[str, Array]) -> None:
-    """Store a block; OSError saying that the rest is safe if the disk takes no more."""
-    try:
-        results.write(number, arrays)
-    except OSError as error:
-        cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        text = f"block {number} could not be stored: {cause}. What is stored stays; resume goes on with it"
-        raise OSError(error.errno, text) from error
-
-
-class Memory(Results):
-    """The results of one study in arrays."""
-
-    def __init__(self, contents: Contents, code: Mapping[str, str], block: int) -> None:
-        self.contents, self.code, self.block = contents, code, block
-        lengths = contents.sizes
-        self.arrays = {
-            v.name: np.full([lengths[dim] for dim in v.dims], v.fill, dtype=v.dtype) for v in contents.variables
-        }
-
-    def write(self, block: int, arrays: dict[str, Array]) -> None:
-        """Put a block in its place."""
-        begin, end = self.span(block)
-        for name, array in self.arrays.items():
-            array[begin:end] = arrays[name]
-
-    def dataset(self) -> xr.Dataset:
-        """What is there."""
-        return dataset_of(self.contents, self.code, self.arrays)
-
-
-def dataset_of(contents: Contents, code: Mapping[str, str], arrays: dict[str, Array]) -> xr.Dataset:
-    """Arrays of results as a Dataset, as `open_results` reads it from a store."""
-    data = {
-        v.name: (v.dims, arrays[v.name], {"units": v.unit, "description": v.description}) for v in contents.variables
-    }
-    labels = {name: (dims, _as_text(values)) for name, (dims, values) in contents.labels.items()}
-    return in_order(xr.Dataset(data, attrs=attributes(contents, code)).assign_coords(labels))
-
-
-def _as_text(values: Array) -> Array:
-    return values.astype(object) if values.dtype.kind == "U" else values
 
 
 @frozen
@@ -155,7 +87,7 @@ def verify(study: Specification, path: str | Path) -> Verification:
     """Read the results of a study in a store. Raises StoreError for a store of another study, or one whose layout is
     damaged."""
     path, contents = Path(path), contents_of(study)
-    check_store(contents, path)
+    check_study(contents, path)
     store = Store(contents, path)
     return Verification(store.blocks, store.damaged, tuple(store.label_faults()), tuple(store.missing))
 

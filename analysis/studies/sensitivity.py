@@ -19,8 +19,8 @@ from scipy import stats
 from myoquat.analysis.studies.durable import StoreError
 from myoquat.analysis.studies.engine import engine_of, user_code
 from myoquat.analysis.studies.identity import arguments_of, differences, machine
-from myoquat.analysis.studies.results import dataset_of, to_table
-from myoquat.analysis.studies.store import contents_of, open_results
+from myoquat.analysis.studies.results import to_table
+from myoquat.analysis.studies.store import contents_of, dataset_of, open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.core import PATH, Array, check_types
 from myoquat.kernels import Outcome
@@ -65,19 +65,15 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
         raise IndexError(f"sample {sample}: the study has {study.count}, counted from 0")
     values = study.values(sample, sample + 1)
     if found.status[sample] != Outcome.PENDING and not np.array_equal(values, found["values"][sample : sample + 1]):
-        note = "; ".join(differences(_machine_of(found), machine())) or "the same processor"
+        try:
+            of_results = json.loads(found.attrs["machine"])
+        except (ValueError, LookupError, TypeError, RecursionError):
+            of_results = None  # damaged
+        note = "; ".join(differences(of_results, machine())) or "the same processor"
         raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
     changed = replace(study, **changes)
     arrays, _ = engine_of(changed).run_values(values)
     return dataset_of(contents_of(changed), user_code(changed), arrays).assign_coords(sample=("sample", [sample]))
-
-
-def _machine_of(found: xr.Dataset) -> Any:
-    """What the results say of the machine that computed them; None where that is damaged."""
-    try:
-        return json.loads(found.attrs["machine"])
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
 
 
 Patterns = str | Sequence[str]
@@ -111,16 +107,14 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     """
     check_types(results=(results, "xarray.Dataset"))
     x, y = _finished(results, outputs)
-    effects = {name: _effect(column, y) for name, column in x.items()}
-    table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
+    effects = {}
+    for name, column in x.items():
+        low, high = np.quantile(column, [1 / 3, 2 / 3], method="nearest")
+        effects[name] = y[column >= high].mean() - y[column <= low].mean()
+    table = pd.DataFrame(effects).T.rename_axis("parameter")
     units = y.attrs["units"]  # those of `to_table`
     table.attrs["units"] = {name: units[name] for name in y.columns if units.get(name)}
     return table
-
-
-def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
-    low, high = np.quantile(x, [1 / 3, 2 / 3], method="nearest")
-    return y[x >= high].mean().to_numpy() - y[x <= low].mean().to_numpy()
 
 
 def correlation(results: xr.Dataset, outputs: Patterns, method: str = "spearman") -> pd.DataFrame:
@@ -172,18 +166,6 @@ def sobol_indices(
         raise ValueError(f"the output {constant[0]!r} does not change, so nothing can explain it")
     axes = [axis.name for axis in study.design_of.axes]
     matrices = y.to_numpy().T.reshape(len(y.columns), len(axes) + 2, -1)  # (outputs, A B AB_1 ..., rows)
-    return _as_table(matrices, list(y.columns), axes, level, seed)
-
-
-def saltelli_indices(matrices: Array) -> Array:
-    """(2, outputs, axes) first-order and total indices of outputs (outputs, A B AB_1 ..., rows)."""
-    given = {"f_A": matrices[:, 0], "f_B": matrices[:, 1], "f_AB": np.moveaxis(matrices[:, 2:], 1, 0)}
-    found = stats.sobol_indices(func=given, n=matrices.shape[-1])
-    shape = len(matrices), matrices.shape[1] - 2
-    return np.stack([np.reshape(found.first_order, shape), np.reshape(found.total_order, shape)])
-
-
-def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float, seed: int) -> pd.DataFrame:
     spread = stats.bootstrap(
         [np.arange(matrices.shape[-1])],
         lambda rows: saltelli_indices(matrices[..., rows]),
@@ -193,15 +175,18 @@ def _as_table(matrices: Array, outputs: list[str], axes: list[str], level: float
         method="percentile",
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    columns = {}
-    for k, order in enumerate(("first", "total")):
-        for name, values in (
-            (order, saltelli_indices(matrices)),
-            (f"{order}_low", spread.low),
-            (f"{order}_high", spread.high),
-        ):
-            columns[name] = values[k].ravel()
-    return pd.DataFrame(columns, index=pd.MultiIndex.from_product([outputs, axes], names=["output", "axis"]))
+    parts = {"": saltelli_indices(matrices), "_low": spread.low, "_high": spread.high}
+    columns = {f"{order}{end}": values[k].ravel() for k, order in enumerate(("first", "total"))
+               for end, values in parts.items()}  # fmt: skip
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_product([y.columns, axes], names=["output", "axis"]))
+
+
+def saltelli_indices(matrices: Array) -> Array:
+    """(2, outputs, axes) first-order and total indices of outputs (outputs, A B AB_1 ..., rows)."""
+    given = {"f_A": matrices[:, 0], "f_B": matrices[:, 1], "f_AB": np.moveaxis(matrices[:, 2:], 1, 0)}
+    found = stats.sobol_indices(func=given, n=matrices.shape[-1])
+    shape = len(matrices), matrices.shape[1] - 2
+    return np.stack([np.reshape(found.first_order, shape), np.reshape(found.total_order, shape)])
 
 
 def _finished(results: xr.Dataset, outputs: Patterns) -> tuple[pd.DataFrame, pd.DataFrame]:

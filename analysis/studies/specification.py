@@ -8,8 +8,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cached_property, reduce
-from math import gcd
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,93 +16,18 @@ import numpy as np
 from myoquat.analysis.studies.design import Design, axes_of, parameters_of
 from myoquat.analysis.studies.summaries import check_summaries
 from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.core import Array, check_unmasked, frozen, indices_of, real_array
+from myoquat.core import Array, assign, check_unmasked, frozen, indices_of, real_array
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.muscle import Model, Parameters
 
-__all__ = ["Keep", "Specification"]
+__all__ = ["Specification", "labels_of"]
 
 MIN_SUMMARY_STATES = 200  # about the number of states of a run that summaries use, unless more are wanted
 
 
-@frozen
-class Keep:
-    """What a study keeps of each sample. Of a trial it keeps summaries alone.
-
-    final         whether the final state is kept
-    times         a number of equally spaced ones up to the end, or a list [s], multiples of the step
-    summaries     names in `SUMMARIES`
-    summary_step  [s] between the states of summaries; None for about 200 states in a run
-    steps         number of steps of a run
-    step          [s] of the integrator
-    trial         whether the samples are those of a trial
-    """
-
-    final: bool
-    times: int | tuple[float, ...]
-    summaries: tuple[str, ...]
-    summary_step: float | None
-    steps: int
-    step: float
-    trial: bool = False
-
-    def __post_init__(self) -> None:
-        check_summaries(self.summaries, self.trial)
-        if not (self.final or self.summaries or len(self.time_steps)):
-            wanted = "summaries" if self.trial else "final values, times or summaries"
-            raise ValueError(f"the study keeps nothing: ask for {wanted}")
-        _ = self.every  # what it asks for must lie on the steps
-
-    @property
-    def time_steps(self) -> tuple[int, ...]:
-        """The steps after which the state is kept."""
-        if isinstance(self.times, tuple):
-            return tuple(self._whole("times", t) for t in _ascending(self.times))
-        if self.times < 0 or self.times > self.steps:
-            raise ValueError(f"times must be a number from 0 to the {self.steps} steps, or a list, not {self.times}")
-        wanted = np.arange(1, self.times + 1) * self.steps
-        if np.any(wanted % max(self.times, 1)):
-            raise ValueError(f"{self.steps} steps cannot be cut into {self.times} equal parts; give times as a list")
-        return tuple((wanted // max(self.times, 1)).tolist())
-
-    @property
-    def every(self) -> int:
-        """Steps between the states that a run has to show: all that are kept or looked at lie on these."""
-        numbers = [*self.time_steps, *([self.summary_every] if self.summaries else [])]
-        return reduce(gcd, numbers, self.steps) or 1
-
-    @property
-    def summary_every(self) -> int:
-        """Steps between the states that summaries are taken over: a divisor of the number of steps."""
-        if self.summary_step is not None:
-            every = self._whole("summary_step", self.summary_step)
-            if every < 1 or self.steps % every:
-                raise ValueError(f"summary_step must divide the duration, which {self.summary_step} s does not")
-            return every
-        wanted = max(1, self.steps // MIN_SUMMARY_STATES)
-        return next(n for n in range(wanted, 0, -1) if self.steps % n == 0)
-
-    def _whole(self, name: str, t: float) -> int:
-        """The number of the step that ends at time t."""
-        ratio = t / self.step
-        number = round(ratio) if math.isfinite(ratio) else -1
-        if not 0 <= number <= self.steps or abs(number * self.step - t) > 1e-9 * max(1.0, abs(t)):
-            raise ValueError(
-                f"{name}: {t} s is not one of the steps of {self.step} s up to {self.steps * self.step:g} s"
-            )
-        return number
-
-
-def _ascending(times: Sequence[float]) -> Sequence[float]:
-    values: Any = real_array("times", times)
-    if not np.isfinite(values).all() or np.any(np.diff(values) <= 0):
-        raise ValueError(f"times must be finite and ascend, not {list(times)}")
-    return times
-
-
-MOST_STEPS = 10**9  # of a run
+MAX_STEPS = 10**9  # of a run
 
 
 @frozen
@@ -153,36 +77,47 @@ class Specification:
     trial: MuscleTrial | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, Model):
-            object.__setattr__(self, "model", load_model(self.model))
-        object.__setattr__(self, "vary", dict(self.vary))
+        model = self.model if isinstance(self.model, Model) else load_model(self.model)
+        assign(self, model=model, vary=dict(self.vary))
         for name in ("start_q", "start_u"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(_numbers(name, getattr(self, name))))
-        named = isinstance(self.summaries, Sequence) and not isinstance(self.summaries, str)
-        if not named or not all(isinstance(name, str) for name in self.summaries):
+                assign(self, **{name: tuple(_numbers(name, getattr(self, name)))})
+        listed = isinstance(self.summaries, Sequence) and not isinstance(self.summaries, str)
+        if not listed or not all(isinstance(name, str) for name in self.summaries):
             raise ValueError(f"summaries must be a list of names, not {self.summaries!r}")
         if not isinstance(self.final, bool):
             raise ValueError(f"final must be true or false, not {self.final!r}")
+        assign(self, summaries=tuple(self.summaries))
+        check_summaries(tuple(self.summaries), self.trial is not None)
         if self.trial is not None:
-            object.__setattr__(self, "trial", self.trial.of_model(self.model))
-            _ = self.keep, self.design_of
+            assign(self, trial=self.trial.of_model(model))
+            if not self.summaries:
+                raise ValueError("the study keeps nothing: ask for summaries")
+            _ = self.design_of
             return
-        self._check_simulation()
 
-    def _check_simulation(self) -> None:
-        _check_positive("duration", self.duration)
-        _check_positive("step", self.step)
-        if self.summary_step is not None:
-            _check_positive("summary_step", self.summary_step)
+        for name in ("duration", "step", "summary_step"):
+            value = getattr(self, name)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not (number and 0 < value <= sys.float_info.max) and (value is not None or name != "summary_step"):
+                raise ValueError(f"{name} must be a positive number [s], not {value!r}")
         if not isinstance(self.method, str) or self.method not in FIXED_STEP:
             raise ValueError(f"the method {self.method!r} is unknown; there are: {', '.join(FIXED_STEP)}")
-        if self.duration / MOST_STEPS > self.step:
-            raise ValueError(f"the duration {self.duration} s is more than {MOST_STEPS:,} steps of {self.step} s")
+        if self.duration / MAX_STEPS > self.step:
+            raise ValueError(f"the duration {self.duration} s is more than {MAX_STEPS:,} steps of {self.step} s")
         if abs(self.steps * self.step - self.duration) > 1e-9 * self.duration or not self.steps:
             raise ValueError(f"the duration {self.duration} s is not a whole number of steps of {self.step} s")
-        self._check_limits()
-        _ = self.keep, self.design_of, self.start, self.activations  # checked where they are made
+        if not isinstance(self.limits, Mapping):
+            raise ValueError(f"limits must be a table of (low, high) by name, not {self.limits!r}")
+        known = (*model.system.coordinate_names, *model.system.velocity_names)
+        for name, ends in self.limits.items():
+            indices_of("coordinate or velocity for limits:", [name], known)
+            low_high = _numbers(f"limits: {name}", ends)
+            if len(low_high) != 2 or not low_high[0] < low_high[1]:
+                raise ValueError(f"limits: {name} needs (low, high) in this order, not {low_high}")
+        if not (self.final or self.summaries or self.time_steps):
+            raise ValueError("the study keeps nothing: ask for final values, times or summaries")
+        _ = self.every, self.design_of, self.start, self.activations  # checked where they are made
 
     # ---- what it consists of ---------------------------------------------------------------------------------
 
@@ -209,14 +144,47 @@ class Specification:
         return self.design_of.count
 
     @cached_property
-    def keep(self) -> Keep:
-        """The results that are kept."""
+    def time_steps(self) -> tuple[int, ...]:
+        """The steps after which the state is kept."""
+        times, steps = self.times, self.steps
         if self.trial is not None:
-            return Keep(False, (), tuple(self.summaries), None, 0, self.step, trial=True)
-        times = self.times
+            return ()
         if isinstance(times, bool) or not isinstance(times, int):
-            times = tuple(_numbers("times", times))
-        return Keep(self.final, times, tuple(self.summaries), self.summary_step, self.steps, self.step)
+            values = _numbers("times", times)
+            if not np.isfinite(values).all() or np.any(np.diff(values) <= 0):
+                raise ValueError(f"times must be finite and ascend, not {values}")
+            return tuple(self._whole("times", t) for t in values)
+        if not 0 <= times <= steps:
+            raise ValueError(f"times must be a number from 0 to the {steps} steps, or a list, not {times}")
+        if steps % max(times, 1):
+            raise ValueError(f"{steps} steps cannot be cut into {times} equal parts; give times as a list")
+        return tuple(k * steps // times for k in range(1, times + 1))
+
+    @cached_property
+    def summary_every(self) -> int:
+        """Steps between the states that summaries are taken over: a divisor of the number of steps."""
+        if self.summary_step is not None:
+            every = self._whole("summary_step", self.summary_step)
+            if every < 1 or self.steps % every:
+                raise ValueError(f"summary_step must divide the duration, which {self.summary_step} s does not")
+            return every
+        wanted = max(1, self.steps // MIN_SUMMARY_STATES)
+        return next(n for n in range(wanted, 0, -1) if self.steps % n == 0)
+
+    @property
+    def every(self) -> int:
+        """Steps between the states that a run has to show: all that are kept or looked at lie on these."""
+        return math.gcd(self.steps, *self.time_steps, *([self.summary_every] if self.summaries else []))
+
+    def _whole(self, name: str, t: float) -> int:
+        """The number of the step that ends at time t."""
+        ratio = t / self.step
+        number = round(ratio) if math.isfinite(ratio) else -1
+        if not 0 <= number <= self.steps or abs(number * self.step - t) > 1e-9 * max(1.0, abs(t)):
+            raise ValueError(
+                f"{name}: {t} s is not one of the steps of {self.step} s up to {self.steps * self.step:g} s"
+            )
+        return number
 
     @cached_property
     def start(self) -> tuple[Array, Array]:
@@ -230,37 +198,29 @@ class Specification:
     @cached_property
     def activations(self) -> tuple[Array, Array] | Array:
         """(m,) constant activations, or times (t,) and values (t, m)."""
-        model = self.model
+        model, given = self.model, self.activation
         if self.trial is not None:
             return np.zeros(0)
-        if self.activation is None:
-            return self._own_activations()
-        if isinstance(self.activation, (tuple, list)) and len(self.activation) == 2 and _depth(self.activation[1]) == 2:
-            _check_rows("activation", *self.activation)
-            if np.ndim(self.activation[0]) != 1:
-                raise ValueError("activation: a pair (times, values (t, m)) needs times (t,)")
-            table = Control("activation", self.activation, model.check_activation).table
-            if table is None:
-                raise ValueError("activation: a pair (times, values (t, m)) needs times (t,)")
-            return table
-        if callable(self.activation):
+        if given is None:
+            varied = {*self.parameters.names, *(f"muscles.{own.name}.activation" for own in model.inputs)}
+            missing = [
+                muscle.name
+                for muscle in model.muscles
+                if muscle.default_activation is None and f"muscles.{muscle.name}.activation" not in varied
+            ]
+            if missing:
+                raise ValueError(f"the model has no activation for {', '.join(missing)}: give the study's `activation`")
+            return np.array([0.0 if m.activation is None else m.activation for m in model.muscles])
+        if callable(given):
             raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
-        if isinstance(self.activation, (list, tuple)):
-            _check_rows("activation", self.activation)
-        given = np.full(len(model.muscles), self.activation) if np.ndim(self.activation) == 0 else self.activation
-        return model.check_activation(given)
-
-    def _own_activations(self) -> Array:
-        varied = {name for name in self.parameters.names if name.endswith(".activation")}
-        varied |= {f"muscles.{own.name}.activation" for own in self.model.inputs}
-        missing = [
-            muscle.name
-            for muscle in self.model.muscles
-            if muscle.default_activation is None and f"muscles.{muscle.name}.activation" not in varied
-        ]
-        if missing:
-            raise ValueError(f"the model has no activation for {', '.join(missing)}: give the study's `activation`")
-        return np.array([0.0 if m.activation is None else m.activation for m in self.model.muscles])
+        if isinstance(given, (tuple, list)) and len(given) == 2 and all(map(np.iterable, given)):
+            pair = real_array("activation", given[0]), real_array("activation", given[1])
+            table = Control("activation", pair, model.check_activation).table
+            if table is None or table[1].ndim != 2:
+                raise ValueError("activation: a pair needs times (t,) and values (t, m)")
+            return table
+        values = real_array("activation", given)
+        return model.check_activation(np.full(len(model.muscles), values) if values.ndim == 0 else values)
 
     def values(self, begin: int = 0, end: int | None = None) -> Array:
         """(samples, parameters) the varied values of samples begin ... end - 1, all by default."""
@@ -284,15 +244,18 @@ class Specification:
                 place = f"of those from {begin} on, " if begin else ""
                 raise ValueError(f"{place}{error}") from error
 
-    def _check_limits(self) -> None:
-        if not isinstance(self.limits, Mapping):
-            raise ValueError(f"limits must be a table of (low, high) by name, not {self.limits!r}")
-        known = (*self.model.system.coordinate_names, *self.model.system.velocity_names)
-        for name, ends in self.limits.items():
-            indices_of("coordinate or velocity for limits:", [name], known)
-            low_high = _numbers(f"limits: {name}", ends)
-            if len(low_high) != 2 or not low_high[0] < low_high[1]:
-                raise ValueError(f"limits: {name} needs (low, high) in this order, not {low_high}")
+
+def labels_of(study: Specification) -> dict[str, tuple[str, ...]]:
+    """Names along the dimensions of the results of a study."""
+    system = study.model.system
+    return {
+        "parameter": study.parameters.names,
+        "coordinate": system.coordinate_names,
+        "velocity": system.velocity_names,
+        "muscle": study.model.muscle_names,
+        "body": system.body_names,
+        **({} if study.trial is None else study.trial.labels),
+    }
 
 
 def _numbers(name: str, given: Any) -> list[float]:
@@ -306,26 +269,3 @@ def _numbers(name: str, given: Any) -> list[float]:
         return [float(x) for x in given]
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a list of numbers, not {given!r}") from None
-
-
-def _check_rows(name: str, *given: Any) -> None:
-    """ValueError unless each is an array, or lists in lists of one length, of numbers."""
-    for part in given:
-        check_unmasked(name, part)
-        try:
-            np.asarray(part, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{name} must be numbers, or rows of numbers of one length") from None
-
-
-def _depth(given: Any) -> int:
-    """How deep the first entries of lists in lists lie; the number of axes of an array."""
-    if isinstance(given, (list, tuple)):
-        return 1 + (_depth(given[0]) if given else 0)
-    return int(np.ndim(given))
-
-
-def _check_positive(name: str, value: float) -> None:
-    number = not isinstance(value, bool) and isinstance(value, (int, float))
-    if not number or not 0 < value < math.inf or value > sys.float_info.max:
-        raise ValueError(f"{name} must be a positive number [s], not {value!r}")

@@ -1,4 +1,4 @@
-"""Results in a Zarr store: one chunk of every array per block, whole or not at all.
+"""Results of a study in memory or in a Zarr store: one chunk of every array per block, whole or not at all.
 
 Every chunk is written beside its place and renamed, and the chunk of `status` comes last: a block is there if that is
 there. A process that dies at any moment leaves a store that opens, and whose missing blocks are known. Every chunk
@@ -6,11 +6,10 @@ carries a CRC-32C of its bytes, which resuming and verifying compare. One proces
 """
 
 import json
-import os
+import math
 import shutil
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,13 +27,12 @@ from myoquat.analysis.studies.durable import (
     StoreError,
     check_links,
     consolidate,
-    entry_of,
     flush,
     flush_tree,
     group_at,
 )
 from myoquat.analysis.studies.identity import description, differences, fingerprint, machine
-from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.specification import Specification, labels_of
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.core import PATH, Array, check_types, frozen, version_of
 from myoquat.kernels import Outcome
@@ -48,10 +46,9 @@ __all__ = [
     "Store",
     "StoreError",
     "Variable",
-    "attributes",
-    "check_store",
+    "check_study",
     "contents_of",
-    "in_order",
+    "dataset_of",
     "open_results",
     "stored_description",
 ]
@@ -98,59 +95,48 @@ class Contents:
             name: len(values) for name, (dims, values) in self.labels.items() if dims == (name,)
         }
 
+    def shape(self, variable: Variable) -> tuple[int, ...]:
+        """The shape of an array."""
+        return tuple(self.sizes[dim] for dim in variable.dims)
 
-def contents_of(study: Specification) -> Contents:
-    """What a study keeps."""
-    return Contents(study.count, tuple(_variables(study)), _labels(study), description(study))
+    def chunks(self, variable: Variable, block: int) -> tuple[int, ...]:
+        """The shape of its chunks, of blocks of so many samples."""
+        return block, *(max(n, 1) for n in self.shape(variable)[1:])
 
 
 _WORDS = "which code computed the sample: its place, counted from 1, in the attribute `fingerprints`"
 FINGERPRINT = Variable("fingerprint", ("sample",), "int8", "", _WORDS)
 
 
-def _variables(study: Specification) -> list[Variable]:
-    found = [
+def contents_of(study: Specification) -> Contents:
+    """What a study keeps."""
+    kept = [
         Variable("values", ("sample", "parameter"), "float64", "", "values of the varied parameters"),
         Variable("status", ("sample",), "int8", "", "; ".join(f"{k:d}: {k.sentence}" for k in Outcome)),
         Variable("stopped_at", ("sample",), "float64", "s", "when a run that failed stopped"),
     ]
-    if study.keep.final:
-        found += _states("_final", (), "at the end")
-    if study.keep.time_steps:
-        found += _states("", ("time",), "at the kept times")
+    states: list[Any] = [("_final", (), "at the end")] if study.final and study.trial is None else []
+    states += [("", ("time",), "at the kept times")] if study.time_steps else []
+    for suffix, along, when in states:
+        for name, axis, words in (("q", "coordinate", "coordinates"), ("u", "velocity", "velocities")):
+            dims = "sample", *along, axis
+            kept.append(Variable(f"{name}{suffix}", dims, "float64", f"see {axis}_unit", f"{words} {when}"))
     if study.trial is not None:
-        found.append(Variable("unsolved", ("sample",), "float64", "1", "frames without a solution"))
-    for name in study.keep.summaries:
-        s = SUMMARIES[name]
-        found.append(Variable(name, ("sample", s.along), "float64", s.unit, s.description))
-    return [*found, FINGERPRINT]
+        kept.append(Variable("unsolved", ("sample",), "float64", "1", "frames without a solution"))
+    for summary in (SUMMARIES[name] for name in study.summaries):
+        dims = "sample", summary.along
+        kept.append(Variable(summary.name, dims, "float64", summary.unit, summary.description))
 
-
-def _states(suffix: str, along: tuple[str, ...], when: str) -> list[Variable]:
-    return [
-        Variable(
-            f"q{suffix}", ("sample", *along, "coordinate"), "float64", "see coordinate_unit", f"coordinates {when}"
-        ),
-        Variable(f"u{suffix}", ("sample", *along, "velocity"), "float64", "see velocity_unit", f"velocities {when}"),
-    ]
-
-
-def _labels(study: Specification) -> Labels:
-    system, parameters = study.model.system, study.parameters
-    trial = {} if study.trial is None else study.trial.labels
-    facts = [body.joint.facts for body in system.bodies]
-    return {
-        "parameter": (("parameter",), np.array(parameters.names)),
-        "parameter_unit": (("parameter",), np.array(parameters.units)),
-        "coordinate": (("coordinate",), np.array(system.coordinate_names)),
-        "coordinate_unit": (("coordinate",), np.array([u for f in facts for u in f.coordinate_units])),
-        "velocity": (("velocity",), np.array(system.velocity_names)),
-        "velocity_unit": (("velocity",), np.array([u for f in facts for u in f.velocity_units])),
-        "muscle": (("muscle",), np.array(study.model.muscle_names)),
-        "body": (("body",), np.array(system.body_names)),
-        "time": (("time",), np.array(study.keep.time_steps) * study.step),
-        **{name: ((name,), np.array(labels, dtype="U")) for name, labels in trial.items()},
+    facts = [body.joint.facts for body in study.model.system.bodies]
+    units = {
+        "parameter": study.parameters.units,
+        "coordinate": [unit for f in facts for unit in f.coordinate_units],
+        "velocity": [unit for f in facts for unit in f.velocity_units],
     }
+    labels: dict[str, Any] = {name: ((name,), np.array(values, dtype="U")) for name, values in labels_of(study).items()}
+    labels |= {f"{name}_unit": ((name,), np.array(values, dtype="U")) for name, values in units.items()}
+    labels["time"] = ("time",), np.array(study.time_steps) * study.step
+    return Contents(study.count, (*kept, FINGERPRINT), labels, description(study))
 
 
 FORMAT, VERSION = "myoquat-study-results", 2
@@ -171,9 +157,10 @@ DAMAGE = (
     RecursionError,
     MemoryError,
 )
+REPORTED = {"machine": dict, "study": dict, "fingerprints": list}  # attributes of results that hold JSON
 
 
-def attributes(contents: Contents, code: Mapping[str, str]) -> dict[str, Any]:
+def _attributes(contents: Contents, code: Mapping[str, str]) -> dict[str, Any]:
     """What stands with results as a whole: the study and what the bits depend on."""
     return {
         "format": FORMAT,
@@ -183,6 +170,11 @@ def attributes(contents: Contents, code: Mapping[str, str]) -> dict[str, Any]:
         "machine": json.dumps(machine()),
         "study": json.dumps(contents.description),
     }
+
+
+def _code_of(code: Mapping[str, str]) -> dict[str, Any]:
+    """The code that computes a study: this package's, and the programs of users' `code`."""
+    return {**fingerprint(), **({"user_code": dict(code)} if code else {})}
 
 
 def open_results(path: str | Path) -> xr.Dataset:
@@ -202,24 +194,29 @@ def open_results(path: str | Path) -> xr.Dataset:
     4
     """
     check_types(path=(path, PATH))
-    stored = _check_results(Path(path))
+    reported = _reported(Path(path))
     try:
-        _tell_unknown(path, json.loads(stored["study"]).get("summaries", ()))
+        if unknown := [name for name in reported["study"].get("summaries", ()) if name not in SUMMARIES]:
+            warnings.warn(
+                f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "
+                "process knows; the numbers are there, but resuming needs `summaries.register` first",
+                stacklevel=2,
+            )
         files = CheckedStore(path)
         found = xr.open_zarr(files, chunks=None, consolidated=False, zarr_format=3)
-        _check_chunks(found)
-        files.checked = frozenset(str(name) for name, array in found.variables.items() if _of_samples(array))
-        return in_order(found)
+        sampled = {str(name): array for name, array in found.variables.items() if array.dims[:1] == ("sample",)}
+        _check_chunks([*sampled.values()])
+        files.checked = frozenset(sampled)
+        return _in_order(found, reported["study"])
     except DAMAGE:
         raise StoreError(f"{path}: the description of an array, or a label, is damaged") from None
 
 
-def _check_chunks(found: xr.Dataset) -> None:
+def _check_chunks(sampled: list[xr.Variable]) -> None:
     """ValueError unless all arrays of samples have blocks of one size, and the types and encodings that are written.
 
     Otherwise Zarr would detect a damaged description only when the numbers are read.
     """
-    sampled = [array for array in found.variables.values() if _of_samples(array)]
     layouts = [(array.encoding.get("chunks") or (0,), array.shape) for array in sampled]
     whole = all(chunks[1:] == tuple(max(size, 1) for size in shape[1:]) for chunks, shape in layouts)
     if not whole or len({chunks[0] for chunks, _ in layouts}) > 1 or any(chunks[0] < 1 for chunks, _ in layouts):
@@ -231,21 +228,7 @@ def _check_chunks(found: xr.Dataset) -> None:
         raise ValueError("the codecs of an array of samples are not those that are written")
 
 
-def _of_samples(array: xr.Variable) -> bool:
-    return array.dims[:1] == ("sample",)
-
-
-def stored_description(path: str | Path) -> dict[str, Any]:
-    """The study whose results a store holds, as `description` gave it."""
-    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
-    if "formulas" in found:
-        raise StoreError(
-            f"{path} holds solutions of a ProblemStudy, whose `run` with resume=True checks and reads them"
-        )
-    return found
-
-
-def in_order(found: xr.Dataset) -> xr.Dataset:
+def _in_order(found: xr.Dataset, study: Mapping[str, Any]) -> xr.Dataset:
     """The Dataset with its variables in the order in which studies keep them, and labels and units as coordinates of
     text."""
     labels = {
@@ -253,26 +236,33 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
         for name, array in found.variables.items()
         if array.dtype.kind in "OTU"
     }
-    summaries = json.loads(found.attrs["study"]).get("summaries", ())
     first = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", "unsolved")
-    known = (*first, *summaries, "fingerprint")
+    known = (*first, *study.get("summaries", ()), "fingerprint")
     others = sorted(set(map(str, found.data_vars)) - {*known, *labels})
     return found.assign_coords(labels)[[name for name in (*known, *others) if name in found]]
 
 
-def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
-    """A UserWarning that names summaries that are not registered in this process."""
-    unknown = [name for name in summaries if name not in SUMMARIES]
-    if unknown:
-        warnings.warn(
-            f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "
-            "process knows; the numbers are there, but resuming needs `summaries.register` first",
-            stacklevel=3,
+def dataset_of(contents: Contents, code: Mapping[str, str], arrays: Mapping[str, Array]) -> xr.Dataset:
+    """Arrays of results as a Dataset, as `open_results` reads it from a store."""
+    data = {
+        v.name: (v.dims, arrays[v.name], {"units": v.unit, "description": v.description}) for v in contents.variables
+    }
+    found = xr.Dataset(data, attrs=_attributes(contents, code)).assign_coords(contents.labels)
+    return _in_order(found, contents.description)
+
+
+def stored_description(path: str | Path) -> dict[str, Any]:
+    """The study whose results a store holds, as `description` gave it."""
+    found: dict[str, Any] = _reported(Path(path))["study"]
+    if "formulas" in found:
+        raise StoreError(
+            f"{path} holds solutions of a ProblemStudy, whose `run` with resume=True checks and reads them"
         )
+    return found
 
 
-def _check_results(path: Path) -> dict[str, Any]:
-    """The attributes of the store at a path."""
+def _reported(path: Path) -> dict[str, Any]:
+    """The attributes of the store at a path, those of `REPORTED` as the values that they hold."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: there are no results")
     try:
@@ -286,28 +276,33 @@ def _check_results(path: Path) -> dict[str, Any]:
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
             f"{found.get('myoquat')}; myoquat {version_of('myoquat')} reads version {VERSION}"
         )
-    types = {"myoquat": str, "machine": dict, "study": dict, "fingerprints": list}
-    for key in types:
-        if not isinstance(found.get(key), str):
-            raise StoreError(f"{path}: the attribute {key!r} of the results is missing")
-        if key != "myoquat" and not isinstance(_decoded(found[key]), types[key]):
-            raise StoreError(f"{path}: the attribute {key!r} of the results is damaged")
+    for key, kept in REPORTED.items():
+        try:
+            found[key] = json.loads(found[key])
+        except (ValueError, LookupError, TypeError, RecursionError):
+            found[key] = None
+        if not isinstance(found[key], kept):
+            raise StoreError(f"{path}: the attribute {key!r} of the results is missing or damaged")
     return found
 
 
-def _decoded(text: str) -> Any:
-    """What a text of JSON holds; None where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+def check_study(contents: Contents, path: Path) -> dict[str, Any]:
+    """The attributes of the store at a path. FileNotFoundError, or StoreError if it does not hold results of the
+    study."""
+    reported = _reported(path)
+    if changed := differences(reported["study"], contents.description):
+        raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
+    return reported
 
 
-class Results(ABC):
-    """The results of one study, filled block by block."""
+class Results:
+    """The results of one study in memory, filled block by block: `arrays` by name, `block` samples in each."""
 
-    contents: Contents
-    block: int  # samples in each
+    def __init__(self, contents: Contents, code: Mapping[str, str], block: int) -> None:
+        self.contents, self.code, self.block = contents, code, block
+        self.arrays: dict[str, Any] = {
+            v.name: np.full(contents.shape(v), v.fill, dtype=v.dtype) for v in contents.variables
+        }
 
     @property
     def blocks(self) -> int:
@@ -327,27 +322,40 @@ class Results(ABC):
         """The blocks that are still to be computed."""
         return list(range(self.blocks))
 
-    @abstractmethod
-    def write(self, block: int, arrays: dict[str, Array]) -> None:
+    def write(self, block: int, arrays: Mapping[str, Array]) -> None:
         """Put a block in its place."""
+        begin, end = self.span(block)
+        for name, array in self.arrays.items():
+            array[begin:end] = arrays[name]
 
-    @abstractmethod
     def dataset(self) -> xr.Dataset:
         """What is there."""
+        return dataset_of(self.contents, self.code, self.arrays)
 
     def close(self) -> None:
         """End the writing: what was written is safe when this returns."""
-        return
 
 
 class Store(Results):
-    """A store of the results of one study; `Store.open` makes or resumes it for writing, alone."""
+    """A store of the results of one study; `Store.open` makes or resumes it for writing, alone.
+
+    StoreError if an array is not there or not as it was laid out."""
 
     def __init__(self, contents: Contents, path: Path, lock: Lock | None = None) -> None:
         self.contents, self.path, self.lock = contents, path, lock
-        self.variables = sorted(contents.variables, key=lambda v: v.name == "status")  # the last makes a block count
-        self.arrays = _opened(path, self.variables, contents.sizes)
+        variables = sorted(contents.variables, key=lambda v: v.name == "status")  # the last makes a block count
+        try:
+            group = group_at(path, "r+")
+            self.arrays = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in variables}
+        except DAMAGE as error:
+            raise StoreError(
+                f"{path}: an array of the results is missing or its description damaged: {error}"
+            ) from None
         self.block = int(self.arrays["status"].chunks[0])
+        for v, array in zip(variables, self.arrays.values(), strict=True):
+            wanted = contents.shape(v), np.dtype(v.dtype), contents.chunks(v, self.block)
+            if (array.shape, array.dtype, array.chunks) != wanted:
+                raise StoreError(f"{path}: the description of the array {v.name!r} is damaged")
         self.fingerprint = 1
         self.flusher = Flusher()
         self._identity = self._found_identity()
@@ -362,18 +370,20 @@ class Store(Results):
         resume: bool = False,
         any_code: bool = False,
     ) -> "Store":
-        """The store at a path, locked for writing: a new one, or to `resume` the one that is there; see `resume`.
+        """The store at a path, locked for writing: a new one, or to `resume` the one that is there.
 
         Raises LockedError while another process is writing, FileExistsError if something is there that is not to be
-        resumed, OSError where nothing can be written.
+        resumed, OSError where nothing can be written. StoreError names the differences if it is of another study, other
+        code (unless `any_code`), or another processor.
         """
         path = Path(path)
         if not path.parent.is_dir():
             raise NotADirectoryError(f"{path.parent} is not a directory")
-        lock = Lock.of(path)
+        lock = Lock(path)
         try:
             if not path.exists():
-                return cls._create(contents, code, path, block, lock)
+                _lay_out(contents, code, path, block)
+                return cls(contents, path, lock)
             if resume:
                 return cls._resume(contents, code, path, lock, any_code)
             raise FileExistsError(f"{path} exists; --resume (resume=True) goes on with it if it is this study's")
@@ -382,40 +392,40 @@ class Store(Results):
             raise
 
     @classmethod
-    def _create(cls, contents: Contents, code: Mapping[str, str], path: Path, block: int, lock: Lock) -> "Store":
-        """A new, empty store: laid out beside its place, brought to the disk and renamed."""
-        begun = path.with_name(f".{path.name}.begun")
-        shutil.rmtree(begun, ignore_errors=True)  # what a process that died has left
-        begun.mkdir()
-        try:
-            _lay_out(contents, code, begun, block)
-            flush_tree(begun)
-            begun.rename(path)
-            flush(path.parent)
-        except BaseException:
-            shutil.rmtree(begun, ignore_errors=True)
-            raise
-        return cls(contents, path, lock)
-
-    @classmethod
     def _resume(cls, contents: Contents, code: Mapping[str, str], path: Path, lock: Lock, any_code: bool) -> "Store":
-        """The store at a path, to continue it. StoreError names the differences if it is of another study, other code
-        (unless that is allowed), or another processor.
-        """
-        found = _check_results(path)
+        """The store at a path, to continue it."""
+        reported = check_study(contents, path)
         check_links(path)
-        _check_study(found, contents, path)
+        own, known = _code_of(code), reported["fingerprints"]
         if not any_code:
-            _check_code(found, code, path)
-        if json.loads(found["machine"]) != machine():
+            if reported.get("myoquat") != version_of("myoquat"):
+                raise StoreError(
+                    f"{path} was begun with myoquat {reported.get('myoquat')}; this is {version_of('myoquat')}, which "
+                    "may compute other bits. " + _ANY_CODE
+                )
+            for changed in (differences(other, own) for other in known):
+                if changed:
+                    raise StoreError(
+                        f"{path} holds results of other code, which may compute other bits; what differs: "
+                        f"{'; '.join(changed)}. {_ANY_CODE}"
+                    )
+        if reported["machine"] != machine():
             raise StoreError(
-                f"{path} was begun on {found['machine']}; this machine is {json.dumps(machine())}, which may compute "
-                "other bits. MYOQUAT_CPU (such as x86-64-v3) on both makes them equal"
+                f"{path} was begun on {json.dumps(reported['machine'])}; this machine is {json.dumps(machine())}, "
+                "which may compute other bits. MYOQUAT_CPU (such as x86-64-v3) on both makes them equal"
             )
         store = cls(contents, path, lock)
-        store._sweep()
-        store._mend_labels()
-        store._sign(_code_of(code), json.loads(found["fingerprints"]))
+        for partial in [*path.rglob("*.partial")]:  # what writers that died have left half done
+            partial.unlink(missing_ok=True)
+        for name in store.label_faults():
+            _add_labels(group_at(path, "r+"), name, *contents.labels[name])
+        if own not in known:
+            known.append(own)
+            group_at(path, "r+").update_attributes({"fingerprints": json.dumps(known)})
+            consolidate(path)
+            flush(path / "zarr.json")
+            store._identity = store._found_identity()
+        store.fingerprint = known.index(own) + 1
         return store
 
     def close(self) -> None:
@@ -442,22 +452,20 @@ class Store(Results):
         """As of all results."""
         return {block: fault for block, fault in enumerate(self._faults) if fault}
 
-    def write(self, block: int, arrays: dict[str, Array]) -> None:
+    def write(self, block: int, arrays: Mapping[str, Array]) -> None:
         """Put a block in its place. Raises OSError, with the store as it was, if that cannot be, and StoreError if the
         store is no longer there."""
         begin, end = self.span(block)
         self._check_there(block)
-        signed = arrays | {"fingerprint": np.full(end - begin, self.fingerprint, dtype=np.int8)}
-        for variable in self.variables:
-            self.arrays[variable.name][begin:end] = signed[variable.name]
+        super().write(block, {**arrays, "fingerprint": np.full(end - begin, self.fingerprint, dtype=np.int8)})
         self._check_there(block)
-        for variable in self.variables:
-            self.flusher.add(self._chunk(variable.name, block), self.path / variable.name / "c")
+        for name in self.arrays:
+            self.flusher.add(self._chunk(name, block), self.path / name / "c")
 
     def read(self, block: int) -> dict[str, Array]:
         """What is stored of a block."""
         begin, end = self.span(block)
-        return {variable.name: np.asarray(self.arrays[variable.name][begin:end]) for variable in self.variables}
+        return {name: np.asarray(array[begin:end]) for name, array in self.arrays.items()}
 
     def dataset(self) -> xr.Dataset:
         """What is there."""
@@ -471,40 +479,32 @@ class Store(Results):
         return [self._fault(block) if self._chunk("status", block).exists() else "" for block in range(self.blocks)]
 
     def _fault(self, block: int) -> str | None:
-        for variable in self.variables:
-            size, wanted = self._size(variable, block), self._wanted(variable)
-            if size < 0:
-                return f"{variable.name} is missing"
-            if size != wanted:
-                return f"{variable.name} has {size} of {wanted} bytes"
-            begin, end = self.span(block)
+        begin, end = self.span(block)
+        for name, array in self.arrays.items():
+            file, wanted = self._chunk(name, block), math.prod(array.chunks) * array.dtype.itemsize + CHECKSUM_BYTES
+            if not file.exists():
+                return f"{name} is missing"
+            if (size := file.stat().st_size) != wanted:
+                return f"{name} has {size} of {wanted} bytes"
             try:
-                self.arrays[variable.name][begin:end]  # decoded, and so compared with its checksum
+                array[begin:end]  # decoded, and so compared with its checksum
             except (ValueError, OSError) as error:
-                return f"{variable.name} cannot be read: {error}"
+                return f"{name} cannot be read: {error}"
         return None
 
     def label_faults(self) -> list[str]:
         """Names of the labels and units that are not those of the study."""
-        group = group_at(CheckedStore(self.path), "r")
-        return [name for name, (_, values) in self.contents.labels.items() if not _holds(group, name, values)]
-
-    def _mend_labels(self) -> None:
-        group = group_at(self.path, "r+")
-        for name in self.label_faults():
-            _add_labels(group, name, *self.contents.labels[name])
+        group, found = group_at(CheckedStore(self.path), "r"), []
+        for name, (_, values) in self.contents.labels.items():
+            try:
+                same = np.array_equal(np.asarray(group[name][:], dtype=values.dtype), values)
+            except Exception:  # damaged text and descriptions end in errors of many libraries
+                same = False
+            found += [] if same else [name]
+        return found
 
     def _chunk(self, name: str, block: int) -> Path:
-        array = self.arrays[name]
-        return self.path / name / "c" / "/".join([str(block), *["0"] * (array.ndim - 1)])
-
-    def _size(self, variable: Variable, block: int) -> int:
-        path = self._chunk(variable.name, block)
-        return path.stat().st_size if path.exists() else -1
-
-    def _wanted(self, variable: Variable) -> int:
-        array = self.arrays[variable.name]
-        return int(np.prod(array.chunks)) * np.dtype(variable.dtype).itemsize + CHECKSUM_BYTES
+        return self.path / name / "c" / "/".join([str(block), *["0"] * (self.arrays[name].ndim - 1)])
 
     def _found_identity(self) -> tuple[int, int] | None:
         """What tells this store from another at the same path; None if there is none."""
@@ -518,96 +518,34 @@ class Store(Results):
         if self._found_identity() != self._identity:
             raise StoreError(f"{self.path} was removed or replaced while it was written; block {block} is not stored")
 
-    def _sign(self, own: dict[str, Any], known: list[dict[str, Any]]) -> None:
-        """Find the code that runs among those of the store, or add it to them."""
-        if own not in known:
-            known = [*known, own]
-            group = group_at(self.path, "r+")
-            group.update_attributes({"fingerprints": json.dumps(known)})
-            consolidate(self.path)
-            flush(self.path / "zarr.json")
-            self._identity = self._found_identity()
-        self.fingerprint = known.index(own) + 1
-
-    def _sweep(self) -> None:
-        """Remove what writers that died have left half done."""
-        for path in self._partial():
-            path.unlink(missing_ok=True)
-
-    def _partial(self) -> Iterator[Path]:
-        for folder, _, files in os.walk(self.path):
-            yield from (Path(folder) / name for name in files if name.endswith(".partial"))
-
-
-def check_store(contents: Contents, path: Path) -> None:
-    """FileNotFoundError, or StoreError if the store at a path does not hold results of the study."""
-    _check_study(_check_results(path), contents, path)
-
-
-def _check_study(found: Mapping[str, Any], contents: Contents, path: Path) -> None:
-    changed = differences(entry_of(found, "study", path), contents.description)
-    if changed:
-        raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
-
-
-def _code_of(code: Mapping[str, str]) -> dict[str, Any]:
-    """The code that computes a study: this package's, and the programs of users' `code`."""
-    return {**fingerprint(), **({"user_code": dict(code)} if code else {})}
-
-
-def _check_code(found: Mapping[str, Any], code: Mapping[str, str], path: Path) -> None:
-    """StoreError if other code than this has computed any block, or may have."""
-    if found.get("myoquat") != version_of("myoquat"):
-        raise StoreError(
-            f"{path} was begun with myoquat {found.get('myoquat')}; this is {version_of('myoquat')}, which may compute "
-            "other bits. " + _ANY_CODE
-        )
-    own = _code_of(code)
-    fingerprints = entry_of(found, "fingerprints", path)
-    for known in fingerprints if isinstance(fingerprints, list) else [fingerprints]:
-        changed = differences(known, own)
-        if changed:
-            raise StoreError(
-                f"{path} holds results of other code, which may compute other bits; what differs: "
-                f"{'; '.join(changed)}. {_ANY_CODE}"
-            )
-
-
-def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> dict[str, Any]:
-    """The arrays of a store, open for writing. StoreError if one is not there or not as it was laid out."""
-    try:
-        group = group_at(path, "r+")
-        arrays = {v.name: group[v.name].with_config(_EVERY_CHUNK) for v in wanted}
-    except DAMAGE as error:
-        raise StoreError(f"{path}: an array of the results is missing or its description damaged: {error}") from None
-    for v in wanted:
-        array = arrays[v.name]
-        shape = tuple(lengths[dim] for dim in v.dims)
-        chunks = (arrays["status"].chunks[0], *(max(n, 1) for n in shape[1:]))
-        if (array.shape, array.dtype, array.chunks) != (shape, np.dtype(v.dtype), chunks):
-            raise StoreError(f"{path}: the description of the array {v.name!r} is damaged")
-    return arrays
-
 
 def _lay_out(contents: Contents, code: Mapping[str, str], path: Path, block: int) -> None:
-    """An empty store of the study's arrays."""
-    group = zarr.create_group(path, zarr_format=3, attributes=attributes(contents, code))
-    lengths = contents.sizes
-    for v in contents.variables:
-        shape = tuple(lengths[dim] for dim in v.dims)
-        group.create_array(
-            v.name,
-            shape=shape,
-            dtype=v.dtype,
-            chunks=(block, *(max(n, 1) for n in shape[1:])),
-            compressors=_ENCODED["compressors"],
-            fill_value=v.fill,
-            dimension_names=v.dims,
-            attributes={"units": v.unit, "description": v.description},
-        )
-    for name, (dims, values) in contents.labels.items():
-        _add_labels(group, name, dims, values)
-    consolidate(path)
+    """A new, empty store of the study's arrays: laid out beside its place, brought to the disk and renamed."""
+    begun = path.with_name(f".{path.name}.begun")
+    shutil.rmtree(begun, ignore_errors=True)  # what a process that died has left
+    begun.mkdir()
+    try:
+        group = zarr.create_group(begun, zarr_format=3, attributes=_attributes(contents, code))
+        for v in contents.variables:
+            group.create_array(
+                v.name,
+                shape=contents.shape(v),
+                dtype=v.dtype,
+                chunks=contents.chunks(v, block),
+                compressors=_ENCODED["compressors"],
+                fill_value=v.fill,
+                dimension_names=v.dims,
+                attributes={"units": v.unit, "description": v.description},
+            )
+        for name, (dims, values) in contents.labels.items():
+            _add_labels(group, name, dims, values)
+        consolidate(begun)
+        flush_tree(begun)
+        begun.rename(path)
+        flush(path.parent)
+    except BaseException:
+        shutil.rmtree(begun, ignore_errors=True)
+        raise
 
 
 def _add_labels(group: Any, name: str, dims: tuple[str, ...], values: Array) -> None:
@@ -622,11 +560,3 @@ def _add_labels(group: Any, name: str, dims: tuple[str, ...], values: Array) -> 
     )
     if len(values):
         array[:] = values.astype(object) if text else values
-
-
-def _holds(group: Any, name: str, values: Array) -> bool:
-    """Whether a group has these labels."""
-    try:
-        return np.array_equal(np.asarray(group[name][:], dtype=values.dtype), values)
-    except Exception:  # damaged text and descriptions end in errors of many libraries
-        return False

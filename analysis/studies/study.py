@@ -1,11 +1,12 @@
 """A study as its user meets it: specified in Python or in a file, run in threads or on a cluster."""
 
+import errno
 import importlib
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -15,11 +16,11 @@ from typing import Any
 
 import xarray as xr
 
-from myoquat.analysis.studies.engine import Engine, TrialEngine, check_study, engine_for, user_code
-from myoquat.analysis.studies.identity import description, key_of, machine
-from myoquat.analysis.studies.results import Done, Memory, Results, RunReport, stored
+from myoquat.analysis.studies.engine import check_study, engine_for, user_code
+from myoquat.analysis.studies.identity import key_of, machine
+from myoquat.analysis.studies.results import RunReport
 from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Contents, Store, contents_of
+from myoquat.analysis.studies.store import Contents, Results, Store, contents_of
 from myoquat.analysis.studies.study_files import MAX_BYTES, located, read_study
 from myoquat.core import frozen, handled_interrupts, missing_extra, progress_bar
 from myoquat.data.files import read_text
@@ -84,83 +85,100 @@ class RunOptions:
 def compute(
     study: Specification, output: str | Path | None = None, options: RunOptions | None = None
 ) -> tuple[Results, RunReport]:
-    """What `Study.run` does: the filled results, and what it took."""
-    with interrupts() as check:
-        return _computed(study, output, RunOptions() if options is None else options, check)
+    """What `Study.run` does: the filled results, and what it took.
 
-
-def _computed(
-    study: Specification, output: str | Path | None, options: RunOptions, check: Callable[[], None]
-) -> tuple[Results, RunReport]:
-    began = perf_counter()
-    check_study(study)
-    study.check_values()
-    code = user_code(study)
-    cluster = None
-    if options.client is not None or options.scheduler is not None:
-        cluster = _cluster().ClusterEngine(study, code, options.client, options.scheduler, options.timeout)
-    leaving = nullcontext() if cluster is None else closing(cluster)
-    with leaving, closing(_results(study, code, output, options)) as results:
+    Blocks are computed, here or on a cluster, and stored in threads; a few more are handed out than there are threads.
+    At an interrupt, blocks that are being computed are given up, and those that are being stored are stored.
+    """
+    options, began = RunOptions() if options is None else options, perf_counter()
+    with interrupts() as check, ExitStack() as stack:
+        check_study(study)
+        study.check_values()
+        code, contents, cluster = user_code(study), contents_of(study), None
+        if options.client is not None or options.scheduler is not None:
+            made = _cluster().ClusterEngine(study, code, options.client, options.scheduler, options.timeout)
+            cluster = stack.enter_context(closing(made))
+        block, again = _block_size(study, contents, options.block), bool(options.resume) or options.repair
+        if output is None and again:
+            raise ValueError("there is nothing to resume without an output")
+        results = stack.enter_context(closing(
+            Results(contents, code, block) if output is None
+            else Store.open(contents, code, output, block, again, options.any_code)
+        ))  # fmt: skip
         pending = sorted(results.damaged) if options.repair else results.pending()
         threads = cluster.threads if cluster else thread_count(options.threads)
         report = RunReport(threads=threads, blocks=len(pending), damaged=results.damaged)
-        work = _blocks(study, code, cluster, results, pending, report, check)
-        count = sum(end - begin for begin, end in map(results.span, pending))
-        with closing(work), progress_bar(study.count, "sample", options.progress, study.count - count) as shown:
-            for number, seconds in work:
-                check()
-                begin, end = results.span(number)
-                report.kernel += seconds
-                report.samples += end - begin
-                shown.update(end - begin)
+        given_up = threading.Event()
+
+        def task(number: int) -> tuple[int, float]:
+            with cancellable(given_up):
+                arrays, seconds = engine.run(*results.span(number))
+            try:
+                results.write(number, arrays)
+            except OSError as error:
+                cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+                text = f"block {number} could not be stored: {cause}. What is stored stays; resume goes on with it"
+                raise OSError(error.errno, text) from error
+            return number, seconds
+
+        left = sum(end - begin for begin, end in map(results.span, pending))
+        with progress_bar(study.count, "sample", options.progress, study.count - left) as shown:
+            compiling, workers = perf_counter(), cluster.workers if cluster else threads
+            key = key_of({**contents.description, "machine": machine(), "user_code": code})
+            engine = cluster or engine_for(key, lambda: study)
+            report.compile = perf_counter() - compiling
+            check()  # CasADi lets an interrupt pass while it builds the step
+            rest, pool = iter(pending), ThreadPoolExecutor(workers, thread_name_prefix="study")
+            try:
+                active = {pool.submit(task, n) for n in islice(rest, 2 * workers)}
+                while active:
+                    # an interrupt that another thread receives does not end the wait
+                    finished, active = wait(active, MAX_WAIT_SECONDS, FIRST_COMPLETED)
+                    active |= {pool.submit(task, n) for n in islice(rest, len(finished))}
+                    for number, seconds in (future.result() for future in finished):
+                        check()
+                        begin, end = results.span(number)
+                        report.kernel += seconds
+                        report.samples += end - begin
+                        shown.update(end - begin)
+            finally:
+                given_up.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                if cluster:
+                    cluster.close()
+                pool.shutdown()
     report.wall = perf_counter() - began
     return results, report
 
 
-def _results(study: Specification, code: dict[str, str], output: str | Path | None, options: RunOptions) -> Results:
-    contents = contents_of(study)
-    block = _block_size(study, contents, options.block)
-    if output is not None:
-        return Store.open(contents, code, output, block, bool(options.resume) or options.repair, options.any_code)
-    if options.resume or options.repair:
-        raise ValueError("there is nothing to resume without an output")
-    return Memory(contents, code, block)
-
-
 def _block_size(study: Specification, contents: Contents, block: int | None) -> int:
-    """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block and its time."""
+    """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block and its time.
+
+    The time of one sample on one core is estimated rather too long. A step of a simulation takes 1 us for each velocity
+    and muscle, and 10 us for each surface around which a path wraps; the thoracoscapular shoulder takes half of that. A
+    frame of a trial takes 20 us for each velocity and muscle, and 1 ms where frames are coupled or tendons stretch;
+    arm26 and gait2354 take an eighth to a half of that.
+    """
     if block is not None:
         if isinstance(block, bool) or not isinstance(block, int) or block < 1:
             raise ValueError(f"block must be a positive whole number of samples, not {block!r}")
         return min(block, study.count)
-    if study.trial is not None:
+    system, muscles, trial = study.model.system, study.model.muscles, study.trial
+    if trial is not None:
+        simple = trial.dynamics is None and trial.tendons == "rigid"
+        seconds = (2e-5 if simple else 1e-3) * len(trial.motion.time) * (system.nu + len(muscles))
         least, size = 1, MAX_TRIAL_BLOCK_SAMPLES
     else:
-        lengths, system = contents.sizes, study.model.system
-        per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
-        per_sample += sum(8 * lengths[dim] for v in contents.variables for dim in v.dims[1:])
+        wraps = sum(len(muscle.path.wraps) for muscle in muscles)
+        seconds = 1e-6 * study.steps * (system.nu + len(muscles) + 10 * wraps)
+        per_sample = 8 * (system.nq + system.nu) * (study.steps // study.every + 1)
+        per_sample += sum(8 * contents.sizes[dim] for v in contents.variables for dim in v.dims[1:])
         least, size = LEAST_BLOCK_SAMPLES, MAX_BLOCK_SAMPLES
         while size > 64 and size * per_sample > BLOCK_BYTES:
             size //= 2
-    while size > least and size * _seconds_per_sample(study) > BLOCK_SECONDS:
+    while size > least and size * seconds > BLOCK_SECONDS:
         size //= 2
     return min(size, study.count)
-
-
-def _seconds_per_sample(study: Specification) -> float:
-    """About the time of one sample on one core, rather too long.
-
-    A step of a simulation takes 1 us for each velocity and muscle, and 10 us for each surface around which a path
-    wraps; the thoracoscapular shoulder takes half of that. A frame of a trial takes 20 us for each velocity and muscle,
-    and 1 ms where frames are coupled or tendons stretch; arm26 and gait2354 take an eighth to a half of that.
-    """
-    size = study.model.system.nu + len(study.model.muscles)
-    if study.trial is None:
-        wraps = sum(len(muscle.path.wraps) for muscle in study.model.muscles)
-        return 1e-6 * float(study.steps * (size + 10 * wraps))
-    trial = study.trial
-    simple = trial.dynamics is None and trial.tendons == "rigid"
-    return (2e-5 if simple else 1e-3) * float(len(trial.motion.time) * size)
 
 
 def _cluster() -> Any:
@@ -169,48 +187,6 @@ def _cluster() -> Any:
         return importlib.import_module("myoquat.analysis.studies.cluster")
     except ModuleNotFoundError as error:
         raise missing_extra(error) from None
-
-
-def _engine(study: Specification, code: dict[str, str]) -> Engine | TrialEngine:
-    """The engine of a study with these programs of users' code."""
-    return engine_for(key_of({**description(study), "machine": machine(), "user_code": code}), lambda: study)
-
-
-def _blocks(
-    study: Specification, code: dict[str, str], cluster: Any, results: Results, pending: list[int], report: RunReport,
-    check: Callable[[], None],
-) -> Generator[Done, None, None]:  # fmt: skip
-    """Compute, here or on a cluster, and store blocks in threads; a few more are handed out than there are threads. At
-    an interrupt, blocks that are being computed are given up, and those that are being stored are stored."""
-    began, workers = perf_counter(), cluster.workers if cluster else report.threads
-    engine = cluster or _engine(study, code)
-    report.compile = perf_counter() - began
-    check()  # CasADi lets an interrupt pass while it builds the step
-
-    given_up = threading.Event()
-
-    def task(number: int) -> Done:
-        with cancellable(given_up):
-            arrays, seconds = engine.run(*results.span(number))
-        stored(results, number, arrays)
-        return number, seconds
-
-    rest = iter(pending)
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="study")
-    try:
-        active: set[Future[Done]] = {pool.submit(task, n) for n in islice(rest, 2 * workers)}
-        while active:
-            # an interrupt that another thread receives does not end the wait
-            finished, active = wait(active, MAX_WAIT_SECONDS, FIRST_COMPLETED)
-            active |= {pool.submit(task, n) for n in islice(rest, len(finished))}
-            for future in finished:
-                yield future.result()
-    finally:
-        given_up.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        if cluster:
-            cluster.close()
-        pool.shutdown()
 
 
 @frozen(repr=False)
@@ -255,8 +231,7 @@ class Study(Specification):
         nothing can be written. What was stored stays and can be resumed.
         """
         options = RunOptions(resume, threads, block, client, scheduler, timeout, progress)
-        results, _ = compute(self, output, options)
-        return results.dataset()
+        return compute(self, output, options)[0].dataset()
 
     # ---- shown -----------------------------------------------------------------------------------------------
 

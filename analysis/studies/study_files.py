@@ -123,7 +123,11 @@ def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("model", "vary"):
         if key not in data:
             raise ValueError(f"{key} is missing")
-    found: dict[str, Any] = {"model": _model(data["model"], folder), "vary": as_table(data["vary"], "vary")}
+    model = data["model"]  # of the library, or a file beside the study's
+    if not isinstance(model, str):
+        raise ValueError(f"model must be a name or a path, not {model!r}")
+    found: dict[str, Any] = {"model": model if model in library_models() else folder / model}
+    found["vary"] = as_table(data["vary"], "vary")
     for section, allowed in _SECTIONS.items():
         if allowed is not None:
             table = as_table(data.get(section, {}), section)
@@ -138,10 +142,3 @@ def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
         found["model"] = load_model(found["model"])
         found["trial"] = trial_of(as_table(data["trial"], "trial"), found["model"], folder)
     return found
-
-
-def _model(given: Any, folder: Path) -> Any:
-    """The name of a library model, or the path of a file beside the study's."""
-    if not isinstance(given, str):
-        raise ValueError(f"model must be a name or a path, not {given!r}")
-    return given if given in library_models() else folder / given

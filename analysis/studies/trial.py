@@ -115,15 +115,23 @@ class MuscleTrial:
 
     def plain(self) -> dict[str, Any]:
         """The trial as JSON can hold it, every number exactly; dynamics and tendons where they are asked for."""
-        coupled = isinstance(self.dynamics, Coupled)
+        effort = self.effort or Effort()
         found: dict[str, Any] = {
             "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
             "loads": None if self.loads is None else _record(self.loads),
-            "effort": _effort(self.effort or Effort()),
-            "reserves": [_reserve(reserve) for reserve in self.listed],
+            "effort": _record(effort),
+            "reserves": [],
             "cones": [{"rule": type(cone).__name__, **_record(cone)} for cone in self.cones],
         }
-        found |= {} if self.dynamics is None else {"dynamics": _record(self.dynamics) if coupled else True}
+        if isinstance(effort, MetabolicEffort):
+            found["effort"]["cost"] = {"model": type(effort.cost).__name__, **_record(effort.cost)}
+        for reserve in self.listed:  # an actuator as files of models have it
+            actuator = None if isinstance(reserve, Reserve) else reserve.actuator
+            found["reserves"].append(_record(reserve) if actuator is None else {
+                "actuator": write_record(actuator, actuator.element).unwrap(), "weight": reserve.weight,
+            })  # fmt: skip
+        if self.dynamics is not None:
+            found["dynamics"] = _record(self.dynamics) if isinstance(self.dynamics, Coupled) else True
         return found | ({} if self.tendons == "rigid" else {"tendons": self.tendons})
 
     @classmethod
@@ -138,16 +146,49 @@ def trial_options(table: Mapping[str, Any], model: Model) -> dict[str, Any]:
 
     ValueError for tables that are none, and keys that are unknown or missing.
     """
-    reserves, dynamics = table.get("reserves", ()), table.get("dynamics", False)
+    effort = None
+    if table.get("effort"):
+        given, made = as_table(table["effort"], "trial.effort"), Effort
+        if "cost" in given:  # the name of a class, or a table with its numbers
+            cost, where = given["cost"], "trial.effort.cost"
+            cost = {"model": cost} if isinstance(cost, str) else as_table(cost, where)
+            if (name := cost.pop("model", None)) not in METABOLIC_COSTS:
+                known = ", ".join(METABOLIC_COSTS)
+                raise ValueError(f"trial.effort: the model of a cost is one of {known}, not {name!r}")
+            given["cost"], made = record_of(METABOLIC_COSTS[name], cost, where), MetabolicEffort
+        effort = record_of(made, given, "trial.effort")
+
+    reserves = table.get("reserves", ())
     if not isinstance(reserves, (int, float, Mapping)):
-        reserves = tuple(_reserve_of(each) for each in reserves)
-    if not isinstance(dynamics, bool):
+        listed: list[AnyReserve] = []
+        for own in (as_table(each, "trial.reserves") for each in reserves):
+            if "actuator" not in own:
+                listed.append(record_of(Reserve, own, "trial.reserves"))
+                continue
+            actuator: Any = read_record(ScalarActuator, own["actuator"], "reserve", "actuator.")  # type: ignore[type-abstract]
+            listed.append(ReserveActuator(actuator, own["weight"]))
+        reserves = tuple(listed)
+
+    cones: list[StabilityRule] = []
+    for own in (as_table(each, "trial.cones") for each in table.get("cones", ())):
+        if "markers" in own:
+            check_keys(own, ("joint", "markers"), "trial.cones")
+            cones.append(JointCone.from_markers(model, own["joint"], *own["markers"]))
+            continue
+        if (rule := own.pop("rule", JointCone.__name__)) not in RULES:
+            raise ValueError(f"trial.cones: the rule is one of {', '.join(RULES)}, not {rule!r}")
+        cones.append(record_of(RULES[rule], own, "trial.cones"))
+
+    dynamics = table.get("dynamics", False)
+    if isinstance(dynamics, bool):
+        dynamics = Sequential() if dynamics else None
+    else:
         dynamics = record_of(Coupled, dynamics, "trial.dynamics")
     return {
-        "effort": _effort_of(as_table(table["effort"], "trial.effort")) if table.get("effort") else None,
+        "effort": effort,
         "reserves": reserves,
-        "cones": tuple(_rule_of(each, model) for each in table.get("cones", ())),
-        "dynamics": (Sequential() if dynamics else None) if isinstance(dynamics, bool) else dynamics,
+        "cones": tuple(cones),
+        "dynamics": dynamics,
         "tendons": table.get("tendons", "rigid"),
     }
 
@@ -181,49 +222,3 @@ def record_of(made: type[Made], given: Any, where: str) -> Made:
 
 def _record(record: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.init}
-
-
-def _reserve(reserve: AnyReserve) -> dict[str, Any]:
-    """A reserve; the actuator of one as files of models have it."""
-    if isinstance(reserve, Reserve):
-        return _record(reserve)
-    actuator = write_record(reserve.actuator, reserve.actuator.element).unwrap()
-    return {"actuator": actuator, "weight": reserve.weight}
-
-
-def _reserve_of(given: Any) -> AnyReserve:
-    found = as_table(given, "trial.reserves")
-    if "actuator" not in found:
-        return record_of(Reserve, found, "trial.reserves")
-    actuator: Any = read_record(ScalarActuator, found["actuator"], "reserve", "actuator.")  # type: ignore[type-abstract]
-    return ReserveActuator(actuator, found["weight"])
-
-
-def _rule_of(given: Any, model: Model) -> StabilityRule:
-    found = as_table(given, "trial.cones")
-    if "markers" in found:
-        check_keys(found, ("joint", "markers"), "trial.cones")
-        return JointCone.from_markers(model, found["joint"], *found["markers"])
-    rule = found.pop("rule", JointCone.__name__)
-    if rule not in RULES:
-        raise ValueError(f"trial.cones: the rule is one of {', '.join(RULES)}, not {rule!r}")
-    return record_of(RULES[rule], found, "trial.cones")
-
-
-def _effort(effort: Effort) -> dict[str, Any]:
-    """An effort; of a metabolic one its cost as the name of its class, with its numbers."""
-    found = _record(effort)
-    if isinstance(effort, MetabolicEffort):
-        found["cost"] = {"model": type(effort.cost).__name__, **_record(effort.cost)}
-    return found
-
-
-def _effort_of(found: Mapping[str, Any]) -> Effort:
-    if "cost" not in found:
-        return record_of(Effort, found, "trial.effort")
-    cost = {"model": found["cost"]} if isinstance(found["cost"], str) else as_table(found["cost"], "trial.effort.cost")
-    name = cost.pop("model", None)
-    if name not in METABOLIC_COSTS:
-        raise ValueError(f"trial.effort: the model of a cost is one of {', '.join(METABOLIC_COSTS)}, not {name!r}")
-    cost_of = record_of(METABOLIC_COSTS[name], cost, "trial.effort.cost")
-    return record_of(MetabolicEffort, {**found, "cost": cost_of}, "trial.effort")

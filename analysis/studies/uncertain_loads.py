@@ -11,7 +11,6 @@ differences of the poses that are fitted to them move the recorded ones.
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -19,12 +18,12 @@ import pandas as pd
 
 from myoquat.analysis.motion import FittedMotion, JointTorques, inverse_dynamics_of_motion, inverse_kinematics, smooth
 from myoquat.analysis.recruitment import consistent_derivatives
-from myoquat.analysis.recruitment.convex import Solutions, are_met, solve_programs
+from myoquat.analysis.recruitment.convex import are_met, solve_programs
 from myoquat.analysis.recruitment.joint_loads import JointLoads
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
-from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
+from myoquat.analysis.recruitment.redundancy.equations import secants
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.analysis.studies.design import Axis, Design
 from myoquat.analysis.studies.sensitivity import saltelli_indices
@@ -43,13 +42,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SOURCES",
+    "Draw",
     "LoadsWanted",
     "MotionSteps",
-    "Samples",
     "UncertainCurves",
     "UncertainInputs",
     "VariedNumbers",
     "central_band",
+    "draws_of",
     "uncertain_angles",
     "uncertain_loads",
     "uncertain_torques",
@@ -129,43 +129,32 @@ class UncertainInputs:
 
 
 @frozen
-class Samples:
-    """Saltelli's design over some of the sources: a sample is a generator of random numbers for each of them."""
+class Draw:
+    """The random numbers of a sample by source; equal keys are the same numbers."""
 
     inputs: UncertainInputs
-    sources: tuple[str, ...]
+    keys: dict[str, int]
 
-    @property
-    def rows(self) -> int:
-        """Of each matrix: a power of 2, at least 2."""
-        return int(2 ** max(np.ceil(np.log2(self.inputs.samples / self.matrices)), 1))
+    def deviations(self, source: str, *shape: int) -> Array:
+        """Normal numbers with the deviation of the source."""
+        generator = np.random.default_rng([self.inputs.seed, SOURCES.index(source), self.keys[source]])
+        return getattr(self.inputs, source) * generator.standard_normal(shape)
 
-    @property
-    def matrices(self) -> int:
-        """A, B, and A with each source of B."""
-        return len(self.sources) + 2
 
-    @cached_property
-    def _shares(self) -> Array:
-        """(matrices, rows, sources) in [0, 1)."""
-        axes = tuple(Axis(name, (k,), quantile=np.asarray) for k, name in enumerate(self.sources))
-        design = Design("saltelli", axes, np.zeros(len(axes)), self.rows, self.inputs.seed)
-        return design.values(0, design.count).reshape(self.matrices, self.rows, len(axes))
-
-    def keys(self, matrix: int, row: int) -> dict[str, int]:
-        """A number of each source: equal numbers are the same draw."""
-        shares = self._shares[matrix, row]
-        return {name: int(share * KEYS) for name, share in zip(self.sources, shares, strict=True)}
-
-    def generator(self, source: str, key: int) -> np.random.Generator:
-        """The random numbers of a draw."""
-        return np.random.default_rng([self.inputs.seed, SOURCES.index(source), key])
+def draws_of(inputs: UncertainInputs, sources: Sequence[str]) -> list[list[Draw]]:
+    """Saltelli's design over some of the sources: A, B, and A with each source of B, whose rows are draws. Their number
+    is a power of 2, at least 2."""
+    matrices = len(sources) + 2
+    rows = int(2 ** max(np.ceil(np.log2(inputs.samples / matrices)), 1))
+    axes = tuple(Axis(name, (k,), quantile=np.asarray) for k, name in enumerate(sources))
+    design = Design("saltelli", axes, np.zeros(len(axes)), rows, inputs.seed)
+    keys = (design.values(0, design.count) * KEYS).astype(np.int64).reshape(matrices, rows, len(axes))
+    return [[Draw(inputs, dict(zip(sources, row, strict=True))) for row in matrix] for matrix in keys.tolist()]
 
 
 OF_MASS = ("mass", *(f"inertia.{axes}" for axes in ("xx", "yy", "zz", "xy", "xz", "yz")))
 CENTRE = tuple(f"center_of_mass.{axis}" for axis in "xyz")
 ADDED = ("attachments",)  # the others are factors
-OF_MUSCLES = ("strengths", "attachments")
 
 
 @frozen
@@ -182,46 +171,34 @@ class VariedNumbers:
         known = set(Parameters.of(model, "bodies.*").names)
         if model.muscles:
             known |= set(Parameters.of(model, "muscles.*").names)
+        ends = [f"muscles.{m.name}.path.{k}.position" for m in model.muscles for k in (0, len(m.path.points) - 1)]
+        bodies = [f"bodies.{b.name}" for b in model.system.bodies if b.mass > 0]
+        changed = {  # of each source, the names that each of its independent draws changes
+            "strengths": [[f"muscles.{m.name}.max_isometric_force"] for m in model.muscles],
+            "attachments": [[f"{end}.{axis}"] for end in ends for axis in "xyz"],
+            "inertias": [[f"{body}.{number}" for number in draw] for body in bodies for draw in (OF_MASS, CENTRE)],
+        }
         names: list[str] = []
         columns = {}
-        for source in (s for s in _DRAWS if s in sources):
-            own = [(name, k) for k, draw in enumerate(_DRAWS[source](model)) for name in draw if name in known]
+        for source in (s for s in changed if s in sources):
+            own = [(name, k) for k, draw in enumerate(changed[source]) for name in draw if name in known]
             if own:
                 columns[source] = np.arange(len(names), len(names) + len(own)), np.array([k for _, k in own])
                 names += [name for name, _ in own]
         return cls(Parameters.of(model, names), columns) if names else None
 
-    def drawn(self, samples: Samples, keys: dict[str, int]) -> Array:
+    def drawn(self, draw: Draw) -> Array:
         """(n,) the parameters of a sample."""
         p = self.parameters.defaults.copy()
-        for source, (columns, draws) in self.columns.items():
-            normal = samples.generator(source, keys[source]).standard_normal(draws.max() + 1)
-            change = getattr(samples.inputs, source) * normal[draws]
+        for source, (columns, numbers) in self.columns.items():
+            change = draw.deviations(source, numbers.max() + 1)[numbers]
             p[columns] = p[columns] + change if source in ADDED else p[columns] * np.exp(change)
         return p
 
 
-# ---- of each source, the names that each of its independent draws changes ------------------------------------------
-
-
-def _strengths(model: Model) -> list[list[str]]:
-    return [[f"muscles.{m.name}.max_isometric_force"] for m in model.muscles]
-
-
-def _attachments(model: Model) -> list[list[str]]:
-    ends = [(m.name, k) for m in model.muscles for k in (0, len(m.path.points) - 1)]
-    return [[f"muscles.{name}.path.{k}.position.{axis}"] for name, k in ends for axis in "xyz"]
-
-
-def _inertias(model: Model) -> list[list[str]]:
-    bodies = [b.name for b in model.system.bodies if b.mass > 0]
-    return [[f"bodies.{name}.{number}" for number in draw] for name in bodies for draw in (OF_MASS, CENTRE)]
-
-
-_DRAWS = {"strengths": _strengths, "attachments": _attachments, "inertias": _inertias}
-
-
-OF_MARKERS = ("marker_placement", "marker_noise")
+OF_MARKERS = SOURCES[:2]
+OF_TORQUES = (*OF_MARKERS, "inertias")
+M = TypeVar("M")
 
 
 @frozen
@@ -260,60 +237,85 @@ class MotionSteps:
         return consistent_derivatives(model, found) if self.consistent else found
 
 
-class RecordedTrial:
-    """Markers, or a motion, of a model, and the poses that belong to other markers."""
+class UncertainTrial:
+    """Markers, or a motion, of a model, and its samples: of the relevant sources those that it has."""
 
-    def __init__(self, model: Model, recording: Markers | Motion, steps: MotionSteps) -> None:
-        self.model, self.steps = model, steps
+    def __init__(
+        self, model: Model, recording: Markers | Motion, inputs: UncertainInputs | None, steps: MotionSteps | None,
+        relevant: Sequence[str],
+    ) -> None:  # fmt: skip
+        check_types(model=(model, Model), recording=(recording, (Markers, Motion)))
+        self.model, self.inputs, self.steps = model, inputs or UncertainInputs(), steps or MotionSteps()
         if isinstance(recording, Markers):
-            self.markers, self.fit = recording, steps.fitted(model, recording)
+            self.markers, self.fit = recording, self.steps.fitted(model, recording)
             self.poses: Motion = self.fit
-        else:
+        else:  # the model's markers at these poses
             self.poses = Motion(model.system, recording.time, recording.q)
-            self.markers = _own_markers(model, self.poses)
-            self.steps = replace(steps, weights=None, coordinates=None)
-            if self.markers.names:
+            poses, count = model.system.poses(recording.q), len(recording.time)
+            seen = [poses[m.body][1] + matvec(poses[m.body][0], np.array(m.position)) for m in model.markers]
+            none = np.zeros((count, 0, 3))
+            positions = np.stack([np.broadcast_to(x, (count, 3)) for x in seen], axis=1) if seen else none
+            self.markers = Markers(recording.time, tuple(m.name for m in model.markers), positions)
+            self.steps = replace(self.steps, weights=None, coordinates=None)
+            if seen:
                 self.fit = self.steps.fitted(model, self.markers, self.poses.q)
+        matter = tuple(name for name in self.inputs.sources if name in relevant)
+        self.sources = tuple(
+            name
+            for name in matter
+            if (self.markers.names if name in OF_MARKERS else VariedNumbers.of(model, (name,)) is not None)
+        )
+        if not self.sources:
+            lacking = ", ".join(matter) or "the sources"
+            raise ValueError(f"nothing is uncertain: the model lacks what {lacking} would change")
+        self.missing = tuple(name for name in matter if name not in self.sources)
+        self.frames = self.inputs.times(len(self.poses.time))
 
-    def usable(self, sources: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the sources that the trial has: without markers none of them."""
-        return tuple(name for name in sources if self.markers.names or name not in OF_MARKERS)
-
-    def poses_of(self, samples: Samples, keys: dict[str, int]) -> Motion:
+    def poses_of(self, draw: Draw) -> Motion:
         """The poses of a sample."""
-        if not any(name in keys for name in OF_MARKERS):
+        if not any(name in draw.keys for name in OF_MARKERS):
             return self.poses
         positions = self.markers.positions.copy()
-        if "marker_placement" in keys:
-            shift = samples.generator("marker_placement", keys["marker_placement"]).standard_normal(positions.shape[1:])
-            positions += self._carried(samples.inputs.marker_placement * shift)
-        if "marker_noise" in keys:
-            noise = samples.generator("marker_noise", keys["marker_noise"]).standard_normal(positions.shape)
-            positions += samples.inputs.marker_noise * noise
+        if "marker_placement" in draw.keys:  # along the axes of the markers' bodies
+            shift = draw.deviations("marker_placement", *positions.shape[1:])
+            poses, of_body = self.model.system.poses(self.fit.q), {m.name: m.body for m in self.model.markers}
+            for k, name in enumerate(self.markers.names):
+                if name in of_body:
+                    positions[:, k] += matvec(poses[of_body[name]][0], shift[k])
+        if "marker_noise" in draw.keys:
+            positions += draw.deviations("marker_noise", *positions.shape)
         fit = self.steps.fitted(self.model, replace(self.markers, positions=positions), self.fit.q)
         system = self.model.system
         return Motion(system, self.poses.time, system.integrate(self.poses.q, system.difference(self.fit.q, fit.q)))
 
-    def moving(self, samples: Samples, keys: dict[str, int]) -> Motion:
-        """The motion of a sample, with u and udot."""
-        return self.steps.moving(self.model, self.poses_of(samples, keys))
+    def moving(self, draw: Draw | None = None) -> Motion:
+        """The motion, or that of a sample, with u and udot, at the frames that are evaluated."""
+        poses = self.poses if draw is None else self.poses_of(draw)
+        return selected_frames(self.steps.moving(self.model, poses), self.frames)
 
-    def _carried(self, shift: Array) -> Array:
-        """(t, n, 3) shifts (n, 3) along the axes of the markers' bodies, in the laboratory."""
-        poses, of_body = self.model.system.poses(self.fit.q), {m.name: m.body for m in self.model.markers}
-        found = np.zeros(self.markers.positions.shape)
-        for k, name in enumerate(self.markers.names):
-            if name in of_body:
-                found[:, k] = matvec(poses[of_body[name]][0], shift[k])
-        return found
-
-
-def _own_markers(model: Model, motion: Motion) -> Markers:
-    """The model's markers at the poses of a motion."""
-    poses, count = model.system.poses(motion.q), len(motion.time)
-    seen = [poses[m.body][1] + matvec(poses[m.body][0], np.array(m.position)) for m in model.markers]
-    positions = np.stack([np.broadcast_to(x, (count, 3)) for x in seen], axis=1) if seen else np.zeros((count, 0, 3))
-    return Markers(motion.time, tuple(m.name for m in model.markers), positions)
+    def curves(
+        self, nominal: pd.DataFrame, units: Sequence[str], motion_of: Callable[[Draw], M],
+        evaluate: Callable[[Draw, M], pd.DataFrame],
+    ) -> "UncertainCurves":  # fmt: skip
+        """All samples, row by row: those of a row share what belongs to their motion."""
+        draws = draws_of(self.inputs, self.sources)
+        values = np.empty((len(draws), len(draws[0]), *nominal.shape))
+        for row, samples in enumerate(zip(*draws, strict=True)):
+            motions: dict[tuple[int | None, ...], M] = {}
+            for matrix, draw in enumerate(samples):
+                own = tuple(draw.keys.get(name) for name in OF_MARKERS)
+                if own not in motions:
+                    motions[own] = motion_of(draw)
+                values[matrix, row] = evaluate(draw, motions[own]).to_numpy()
+        # rows of which all samples are known where the trial itself is
+        solved = (np.isfinite(values) | ~np.isfinite(nominal.to_numpy())).all(axis=(0, 2, 3))
+        lost = int((~solved).sum())
+        if solved.sum() < 2:
+            raise ValueError(f"{lost} of {len(solved)} rows have a sample without solution; "
+                             "stronger reserves give every sample one")  # fmt: skip
+        names = tuple(map(str, nominal.columns))
+        return UncertainCurves(nominal.index.to_numpy(dtype=float), names, tuple(units), nominal.to_numpy(),
+                               values[:, solved], self.sources, self.inputs.level, lost, self.missing)  # fmt: skip
 
 
 BAND_COLOR, CURVE_COLOR = "#9db7e8", "#1f3b8f"
@@ -416,9 +418,10 @@ class UncertainCurves(Curves):
     def of(self, names: Sequence[str]) -> "UncertainCurves":
         """Only these curves; ValueError for one that is not there."""
         own = indices_of("curve", names, self.names)
-        units = tuple(self.units[k] for k in own)
-        return UncertainCurves(self.time, tuple(names), units, self.values[:, own], self.samples[..., own],
-                               self.sources, self.level, self.lost, self.missing)  # fmt: skip
+        return replace(
+            self, names=tuple(names), units=tuple(self.units[k] for k in own), values=self.values[:, own],
+            samples=self.samples[..., own],
+        )  # fmt: skip
 
     def unit(self, name: str) -> str:
         """The unit of a curve."""
@@ -448,11 +451,6 @@ class UncertainCurves(Curves):
         axes.set_xlabel("time [s]")
         axes.set_ylabel(f"[{self.units[k]}]")
         axes.set_title(figure_label(name), fontsize=9)
-
-
-M = TypeVar("M")
-OF_ANGLES = ("marker_placement", "marker_noise")
-OF_TORQUES = (*OF_ANGLES, "inertias")
 
 
 @frozen
@@ -490,7 +488,7 @@ def uncertain_angles(
 ) -> UncertainCurves:
     """The coordinates of a trial [deg, m], with bands for the placement of the markers and their noise.
 
-    recording  markers, or a motion, whose poses the model's own markers stand for (`RecordedTrial`).
+    recording  markers, or a motion, whose poses the model's own markers stand for (`UncertainTrial`).
     inputs     the deviations; those of muscles and bodies do not change angles.
     steps      how markers become poses; without filter, as `inverse_kinematics` finds them.
 
@@ -507,17 +505,15 @@ def uncertain_angles(
     >>> found.shares()["standard deviation"].round(1).to_list()  # 0.01 m over 1 m [deg]
     [0.6]
     """
-    trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_ANGLES)
-    rows = inputs.times(len(trial.poses.time))
+    trial = UncertainTrial(model, recording, inputs, steps, OF_MARKERS)
 
-    def evaluate(samples: Samples, keys: dict[str, int], motion: Motion) -> pd.DataFrame:
-        return selected_frames(motion, rows).angles(in_degrees=True)
+    def angles(poses: Motion) -> pd.DataFrame:
+        return selected_frames(poses, trial.frames).angles(in_degrees=True)
 
-    nominal = selected_frames(trial.poses, rows).angles(in_degrees=True)
+    nominal = angles(trial.poses)
     units = {name: "deg" if unit == "rad" else unit for name, unit in model.system.coordinate_units.items()}
-    return _curves(
-        nominal, [units.get(str(n), "1") for n in nominal], (inputs, sources, missing), trial.poses_of, evaluate
-    )
+    own = [units.get(str(name), "1") for name in nominal]
+    return trial.curves(nominal, own, trial.poses_of, lambda draw, poses: angles(poses))
 
 
 def uncertain_torques(
@@ -538,27 +534,24 @@ def uncertain_torques(
     >>> uncertain_torques(model, motion, inputs=UncertainInputs(samples=64)).sources
     ('inertias',)
     """
-    trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_TORQUES)
-    rows = inputs.times(len(trial.poses.time))
+    trial = UncertainTrial(model, recording, inputs, steps, OF_TORQUES)
     bare = trial.poses.check_system(model.without_muscles())
-    numbers, moving = VariedNumbers.of(bare, sources), selected_frames(trial.steps.moving(model, trial.poses), rows)
+    numbers, moving = VariedNumbers.of(bare, trial.sources), trial.moving()
     base = None if numbers is None else VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
 
-    def needed_of(samples: Samples, keys: dict[str, int]) -> tuple[JointTorques, VariedDemands | None]:
-        part = selected_frames(trial.moving(samples, keys), rows)
+    def needed_of(draw: Draw) -> tuple[JointTorques, VariedDemands | None]:
+        part = trial.moving(draw)
         varied = None if base is None else base.along(part)
         return (inverse_dynamics_of_motion(bare, part, loads) if varied is None else varied.needed), varied
 
-    def evaluate(
-        samples: Samples, keys: dict[str, int], of_motion: tuple[JointTorques, VariedDemands | None]
-    ) -> pd.DataFrame:
+    def evaluate(draw: Draw, of_motion: tuple[JointTorques, VariedDemands | None]) -> pd.DataFrame:
         needed, varied = of_motion
-        if varied is None or numbers is None:
-            return needed.of_coordinates()
-        return replace(needed, torque=varied.torque(numbers.drawn(samples, keys))).of_coordinates()
+        if varied is not None and numbers is not None:
+            needed = replace(needed, torque=varied.torque(numbers.drawn(draw)))
+        return needed.of_coordinates()
 
     nominal = inverse_dynamics_of_motion(bare, moving, loads).of_coordinates()
-    return _curves(nominal, list(column_units(nominal).values()), (inputs, sources, missing), needed_of, evaluate)
+    return trial.curves(nominal, list(column_units(nominal).values()), needed_of, evaluate)
 
 
 @traced_once()
@@ -581,49 +574,20 @@ def uncertain_loads(
     >>> uncertain_loads(model, still, inputs=few, wanted=wanted).sources
     ('strengths', 'attachments', 'inertias')
     """
-    trial, inputs, sources, missing = _begun(model, recording, inputs, steps, None)
-    wanted = wanted or LoadsWanted()
-    rigid, rows = model.with_rigid_tendons(), inputs.times(len(trial.poses.time))
-    rigid = trial.poses.check_system(rigid)
-    numbers = VariedNumbers.of(rigid, sources)
+    trial, wanted = UncertainTrial(model, recording, inputs, steps, SOURCES), wanted or LoadsWanted()
+    rigid = trial.poses.check_system(model.with_rigid_tendons())
+    numbers = VariedNumbers.of(rigid, trial.sources)
     if numbers is None:
         raise ValueError("the model has no strengths, attachments or inertias that could vary")
-    moving = selected_frames(trial.steps.moving(model, trial.poses), rows)
-    base = VariedDemands(rigid, moving, loads, (wanted.reserves, wanted.cones), numbers.parameters)
-
-    def evaluate(samples: Samples, keys: dict[str, int], motion: VariedDemands) -> pd.DataFrame:
-        return _solved(motion, numbers.drawn(samples, keys), wanted)
-
-    def demands_of(samples: Samples, keys: dict[str, int]) -> VariedDemands:
-        return base.along(selected_frames(trial.moving(samples, keys), rows))
-
+    base = VariedDemands(rigid, trial.moving(), loads, (wanted.reserves, wanted.cones), numbers.parameters)
     nominal = _solved(base, numbers.parameters.defaults, wanted)
-    units = {
-        f"{m.name}.{suffix}": unit for m in model.muscles for suffix, unit in (("activation", "1"), ("force", "N"))
-    }
-    units = column_units(nominal) | units
-    return _curves(nominal, [units[str(n)] for n in nominal], (inputs, sources, missing), demands_of, evaluate)
-
-
-# ---- parts -----------------------------------------------------------------------------------------------------------
-
-
-def _begun(
-    model: Model, recording: Markers | Motion, inputs: UncertainInputs | None, steps: MotionSteps | None,
-    relevant: Sequence[str] | None,
-) -> tuple[RecordedTrial, UncertainInputs, tuple[str, ...], tuple[str, ...]]:  # fmt: skip
-    """The trial, its inputs, the sources that it has of those that matter, and those that it lacks."""
-    check_types(model=(model, Model), recording=(recording, (Markers, Motion)))
-    inputs = inputs or UncertainInputs()
-    trial = RecordedTrial(model, recording, steps or MotionSteps())
-    matter = tuple(name for name in inputs.sources if relevant is None or name in relevant)
-    sources = trial.usable(matter)
-    sources = tuple(name for name in sources if name not in _DRAWS or VariedNumbers.of(model, (name,)) is not None)
-    if not sources:
-        raise ValueError(
-            f"nothing is uncertain: the model lacks what {', '.join(matter) or 'the sources'} would change"
-        )
-    return trial, inputs, sources, tuple(name for name in matter if name not in sources)
+    units = column_units(nominal)
+    for name in model.muscle_names:
+        units |= {f"{name}.activation": "1", f"{name}.force": "N"}
+    return trial.curves(
+        nominal, [units[str(name)] for name in nominal], lambda draw: base.along(trial.moving(draw)),
+        lambda draw, demands: _solved(demands, numbers.drawn(draw), wanted),
+    )  # fmt: skip
 
 
 def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFrame:
@@ -631,7 +595,14 @@ def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFram
     effort = wanted.effort or Effort()
     demands = varied.of(p, stress=effort.of == "stress")
     model, motion = varied.base.model, varied.motion
-    m, (found, force) = len(model.muscles), _recruited(demands, effort, motion.time, wanted.proportional)
+    m = len(model.muscles)
+    if wanted.proportional:
+        _, gain = secants(demands.tensions, np.zeros(m), len(motion.time))
+        found = solve_programs(demands.programs(np.zeros(gain.shape), gain, effort))
+        force = gain * found.x[:, :m]
+    else:
+        found = recruited(demands, effort, "kernel", motion.time, alternatives=False).found
+        force = demands.tensions(found.x[:, :m])
     own = {f"{name}.activation": found.x[:, k] for k, name in enumerate(model.muscle_names)}
     own |= {f"{name}.force": force[:, k] for k, name in enumerate(model.muscle_names)}
     table = pd.DataFrame(own, index=pd.Index(motion.time, name="time"))
@@ -643,46 +614,3 @@ def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFram
         table = pd.concat([table, carried.to_dataframe(wanted.joints, on=wanted.on, frame=wanted.frame)], axis=1)
     table[~are_met(found.status)] = np.nan
     return table
-
-
-def _recruited(demands: Demands, effort: Effort, time: Array, proportional: bool) -> tuple[Solutions, Array]:
-    """The solutions of all frames, and the tensions (t, m) [N] of their activations."""
-    m = demands.lengths.shape[1]
-    if proportional:
-        _, gain = secants(demands.tensions, np.zeros(m), len(time))
-        found = solve_programs(demands.programs(np.zeros(gain.shape), gain, effort))
-        return found, gain * found.x[:, :m]
-    found = recruited(demands, effort, "kernel", time, alternatives=False).found
-    return found, demands.tensions(found.x[:, :m])
-
-
-def _curves(
-    nominal: pd.DataFrame, units: Sequence[str],
-    chosen: tuple[UncertainInputs, tuple[str, ...], tuple[str, ...]],
-    motion_of: Callable[[Samples, dict[str, int]], M], evaluate: Callable[[Samples, dict[str, int], M], pd.DataFrame],
-) -> UncertainCurves:  # fmt: skip
-    """All samples, row by row: those of a row share what belongs to their motion."""
-    inputs, sources, missing = chosen
-    samples = Samples(inputs, sources)
-    values = np.empty((samples.matrices, samples.rows, *nominal.shape))
-    for row in range(samples.rows):
-        motions: dict[tuple[int | None, ...], M] = {}
-        for matrix in range(samples.matrices):
-            keys = samples.keys(matrix, row)
-            own = tuple(keys.get(name) for name in OF_ANGLES)
-            if own not in motions:
-                motions[own] = motion_of(samples, keys)
-            values[matrix, row] = evaluate(samples, keys, motions[own]).to_numpy()
-    solved = _solved_rows(values, nominal)
-    if solved.sum() < 2:
-        raise ValueError(f"{samples.rows - int(solved.sum())} of {samples.rows} rows have a sample without solution; "
-                         "stronger reserves give every sample one")  # fmt: skip
-    names = tuple(map(str, nominal.columns))
-    return UncertainCurves(nominal.index.to_numpy(dtype=float), names, tuple(units), nominal.to_numpy(),
-                           values[:, solved], sources, inputs.level, int((~solved).sum()), missing)  # fmt: skip
-
-
-def _solved_rows(values: Array, nominal: pd.DataFrame) -> Array:
-    """(rows,) whether all samples are known where the trial itself is."""
-    known = np.isfinite(nominal.to_numpy())
-    return np.asarray((np.isfinite(values) | ~known).all(axis=(0, 2, 3)))

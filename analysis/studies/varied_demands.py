@@ -39,7 +39,6 @@ from myoquat.muscle import Model, Parameters, acting_wrenches, muscle_wrenches, 
 from myoquat.muscle.acting import Instant, check_placed, torques, wrenches
 from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import check_laws
-from myoquat.muscle.parameters import Location
 from myoquat.muscle.path import paths_on_bones
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 from myoquat.muscle.segments.path_segments import wrenches as wrenches_of_paths
@@ -51,12 +50,35 @@ OF_MUSCLES = {"path": ["paths"], "wraps": ["paths"], "law": ["laws"]}
 PARTS = ("torques", "paths", "laws")
 
 
-def _parts_changed(place: Location) -> Sequence[str]:
-    """Those of `PARTS` that a parameter changes, and "inputs" for what follows a prescribed input."""
-    if place.steps[0] == "muscles":
-        return OF_MUSCLES.get(str(place.steps[2]), ["inputs"])
-    more = ["paths"] if place.moves_joint else ["inputs"] if place.steps[0] in ("actuators", "inputs") else []
-    return ["torques", *more]
+def _kernel(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """From a method that is a formula of a model and arrays by name to one of parameters p (n,) and these arrays.
+
+    Its kernel, made on first use, takes the parameters of a part."""
+
+    def decorated(formula: Callable[..., Any]) -> Callable[..., Any]:
+        def run(demands: "VariedDemands", p: Array, **arrays: Array) -> Any:
+            chosen, own = demands.chosen(part), p[demands.columns[part]]
+
+            def bound(*given: Array) -> Any:
+                *rows, p = given
+                return formula(demands, chosen.bind(p), **dict(zip(arrays, rows, strict=True)))
+
+            def build(content: str | None) -> Kernel:
+                shapes: Any = {name: x.shape[-2 if name == "f_ext" else -1 :] for name, x in arrays.items()}
+                return compile(bound, {**shapes, "p": own.shape}, name="trial", content=content)
+
+            key = "trial", formula.__name__, demands.frames, demands.bodies, tuple(arrays), *chosen_key(chosen)
+            kernel: Any = kernel_for(key, build)
+            return kernel(**arrays, p=own)
+
+        return run
+
+    return decorated
+
+
+def chosen_key(chosen: Parameters) -> tuple[str, tuple[str, ...]]:
+    """What tells parameters from others."""
+    return chosen.model.content_key, chosen.names
 
 
 class VariedDemands:
@@ -73,7 +95,12 @@ class VariedDemands:
         check_recorded(parameters)
         check_laws(model, parameters.names)
         self.parameters, self.given = parameters, (model, loads, actuators)
-        parts = [_parts_changed(place) for place in parameters.locations]
+        parts: list[Sequence[str]] = []  # those that each parameter changes; "inputs": what follows a prescribed input
+        for place in parameters.locations:
+            of_inputs = ["inputs"] if place.steps[0] in ("actuators", "inputs") else []
+            others = ["torques", *(["paths"] if place.moves_joint else of_inputs)]
+            muscular = place.steps[0] == "muscles"
+            parts.append(OF_MUSCLES.get(str(place.steps[2]), ["inputs"]) if muscular else others)
         self.columns = {part: [k for k, own in enumerate(parts) if part in own] for part in PARTS}
         self.of_joints = any(place.moves_joint for place in parameters.locations)
         # what is prescribed over time, or starts and follows it with a delay
@@ -100,24 +127,33 @@ class VariedDemands:
 
     def of(self, p: Array, *, stress: bool = False) -> Demands:
         """With parameters p (n,), which are not checked; stress: for an effort that reads strengths off the model."""
-        part = copy(self.base)
+        part, motion, moved = copy(self.base), self.motion, self.moved
         if stress or self.least or self.prescribes:
             bound: Any = self.parameters.bind(p)
             part.model, part.lower = bound, least_activations(bound)
             part.low, part.high = np.broadcast_to(part.lower, part.lengths.shape), np.ones(part.lengths.shape)
-            part.prescribe(prescribed_activations(bound, self.motion.time))
+            part.prescribe(prescribed_activations(bound, motion.time))
         if self.columns["paths"]:
-            self._of_paths(part, p)
+            length, J, *rows = self._paths(p, q=motion.q)
+            part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
+            part.arms = part.arms[..., : self.C.shape[-1]].copy()  # the equations of rules follow from all the rest
+            part.lines = part.lines.copy()
+            part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.speeds)
+            part.arms[:, moved] = -picked(J, self.C)
+            for j, line in enumerate(rows[::2]):
+                part.lines[:, j, moved] = line if part.through is None else line + J @ part.through[:, j]
+            if self.of_joints:
+                part.parents = np.stack(rows[1::2], axis=1) if rows else part.parents
+                part.help(self._model(p), motion.q, self.bodies)
         if self.columns["torques"]:
             torque = self.torque(p)
             part.torque = vecmat(torque, self.C)
             passing = self._passing(self._outer(p), p) if self.bodies else self.base.outer
             part.rest = part.beside(rest_forces(passing, self.bodies, part.parents), torque)
         if self.columns["laws"]:
-            own = p[self.columns["laws"]]
-            part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
-            chosen = self._chosen("laws")
-            part.laws = LawParameters(self._bound, ("trial", chosen.model.content_key, chosen.names), own)
+            chosen: Any = self.chosen("laws")
+            part.law = lambda lengths, speeds, a: self._laws(p, lengths=lengths, speeds=speeds, activation=a)
+            part.laws = LawParameters(chosen.bind, ("trial", chosen_key(chosen)), p[self.columns["laws"]])
         return part.with_rules() if part.cones else part
 
     def reactions(self, force: Array, controls: Array, p: Array) -> Array:
@@ -132,13 +168,16 @@ class VariedDemands:
         still[:, moved] = 0.0
         pulls = self._outer(p) + muscle_wrenches(model, motion.q, still)
         if moved:
-            pulls = pulls + self._pulls(q=motion.q, tensions=force[:, moved], p=p[self.columns["paths"]])
+            pulls = pulls + self._pulls(p, q=motion.q, tensions=force[:, moved])
         for k, reserve in enumerate(self.base.reserves):
             acting = reserve_wrenches(self._model(p).system, reserve, motion.q, controls[:, k])
             pulls = pulls if acting is None else pulls + acting
         if self._constrained is None:
             return self._passing(pulls, p)
-        lacking = self.torque(p) + vecmat(force, self._arms(p)) - (self.base.columns @ controls[..., None])[..., 0]
+        J = path_jacobian(model, motion.q)
+        if moved:
+            J[:, moved] = self._paths(p, q=motion.q)[1]
+        lacking = self.torque(p) + vecmat(force, J) - (self.base.columns @ controls[..., None])[..., 0]
         found = self._passing(pulls + self._constrained.wrenches(self._constrained.multipliers(lacking)), p)
         found[self._constrained.undetermined] = np.nan
         return found
@@ -149,20 +188,20 @@ class VariedDemands:
         """(t, nu) that the motion needs by inverse dynamics."""
         if not self.columns["torques"]:
             return self.needed.torque
-        return self._torques(**self._given(p), udot=self.motion.udot)
+        return self._torques(p, **self._given(p), udot=self.motion.udot)
 
     def _outer(self, p: Array) -> Array:
         """(t, bodies, 6) on the bodies by all but muscles and reserves."""
         if self.columns["torques"]:
             check_placed(self.base.model)
-            return self._wrenches(**self._given(p))
+            return self._wrenches(p, **self._given(p))
         q, u, time = self.motion.q, self.motion.speeds, self.motion.time
         return self.needed.wrenches + acting_wrenches(self.base.model, q, u, time, controls=self.base.controls)
 
     def _given(self, p: Array) -> dict[str, Any]:
         """The motion with loads and controls, and the parameters of torques."""
         motion, controls, (_, loads, _) = self.motion, self.base.controls, self.given
-        given = {"q": motion.q, "u": motion.u, "t": motion.time[:, None], "p": p[self.columns["torques"]]}
+        given = {"q": motion.q, "u": motion.u, "t": motion.time[:, None]}
         if loads is not None:
             given["loads"] = loads.resampled(motion.time).numbers
         if controls is not None:
@@ -175,118 +214,54 @@ class VariedDemands:
         found: Any = self.parameters.bind(p) if self.prescribes or self.of_joints else self.base.model
         return cast(Model, found)
 
-    def _arms(self, p: Array) -> Array:
-        """(t, m, nu) J of the paths."""
-        J = path_jacobian(self.base.model, self.motion.q)
-        if self.moved:
-            J[:, self.moved] = self._paths(q=self.motion.q, p=p[self.columns["paths"]])[1]
-        return J
-
     @cached_property
     def _constrained(self) -> ConstrainedMotion | None:
         model = self.base.model
         return ConstrainedMotion(model, self.motion.q, self.motion.time) if model.constraints else None
-
-    def _of_paths(self, part: Demands, p: Array) -> None:
-        motion, own, moved = self.motion, p[self.columns["paths"]], self.moved
-        length, J, *rows = self._paths(q=motion.q, p=own)
-        part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
-        part.arms = part.arms[..., : self.C.shape[-1]].copy()  # the equations of rules follow from all the rest
-        part.lines = part.lines.copy()
-        part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.speeds)
-        part.arms[:, moved] = -picked(J, self.C)
-        for j, line in enumerate(rows[::2]):
-            part.lines[:, j, moved] = line if part.through is None else line + J @ part.through[:, j]
-        if self.of_joints:
-            part.parents = np.stack(rows[1::2], axis=1) if rows else part.parents
-            part.help(self._model(p), motion.q, self.bodies)
 
     def _passing(self, pulls: Array, p: Array) -> Array:
         """(t, bodies, 6) through the joints, with wrenches on the bodies."""
         motion = self.motion
         if not self.columns["torques"]:
             return joint_reactions(self.base.model, motion.q, motion.speeds, motion.accelerations, pulls)
-        given = {"q": motion.q, "u": motion.u, "udot": motion.udot, "f_ext": pulls}
-        return self._reactions(**given, p=p[self.columns["torques"]])
+        return self._reactions(p, q=motion.q, u=motion.u, udot=motion.udot, f_ext=pulls)
 
     # ---- kernels ---------------------------------------------------------------------------------------------
+
+    def chosen(self, part: str) -> Parameters:
+        """The parameters of a part."""
+        own, given = self.columns[part], self.parameters
+        return Parameters(self.base.model, tuple(given.names[k] for k in own), tuple(given.locations[k] for k in own))
 
     def _instant(self, bound: Model, q: Array, u: Array, t: Array, **given: Array) -> Instant:
         loads = self.frames.acting(bound.system, q, given["loads"]) if "loads" in given else []
         return Instant(q, u, t[..., 0], controls=given.get("controls"), loads=loads)
 
-    @cached_property
-    def _torques(self) -> Any:
-        def formula(bound: Any, udot: Array, **given: Array) -> Array:
-            needed = inverse(bound.system, given["q"], given["u"], udot)
-            return needed - torques(bound, self._instant(bound, **given))
+    @_kernel("torques")
+    def _torques(self, bound: Any, udot: Array, **given: Array) -> Array:
+        needed = inverse(bound.system, given["q"], given["u"], udot)
+        return needed - torques(bound, self._instant(bound, **given))
 
-        return self._kernel("torques", "torques", formula)
+    @_kernel("torques")
+    def _wrenches(self, bound: Any, **given: Array) -> Array:
+        return wrenches(bound, self._instant(bound, **given))
 
-    @cached_property
-    def _wrenches(self) -> Any:
-        def formula(bound: Any, **given: Array) -> Array:
-            return wrenches(bound, self._instant(bound, **given))
+    @_kernel("torques")
+    def _reactions(self, bound: Any, **given: Array) -> Array:
+        return joint_wrenches(bound.system, **given)
 
-        return self._kernel("wrenches", "torques", formula)
+    @_kernel("paths")
+    def _paths(self, bound: Any, q: Array) -> tuple[Array, ...]:
+        muscles = [bound.muscles[k] for k in self.moved]
+        paths = tuple(muscle.path for muscle in muscles)
+        bones = paths_on_bones(muscles) if self.bodies else ()
+        lines = [x for i in self.bodies for x in joint_lines(bound.system, bones, q, i)]
+        return lengths(bound.system, paths, q), velocity_jacobian(bound.system, paths, q), *lines
 
-    @cached_property
-    def _reactions(self) -> Any:
-        def formula(bound: Any, **given: Array) -> Array:
-            return joint_wrenches(bound.system, **given)
+    @_kernel("paths")
+    def _pulls(self, bound: Any, q: Array, tensions: Array) -> Array:
+        return wrenches_of_paths(bound.system, paths_on_bones(bound.muscles[k] for k in self.moved), q, tensions)
 
-        return self._kernel("reactions", "torques", formula)
-
-    @cached_property
-    def _paths(self) -> Any:
-        def formula(bound: Any, q: Array) -> tuple[Array, ...]:
-            muscles = [bound.muscles[k] for k in self.moved]
-            paths = tuple(muscle.path for muscle in muscles)
-            bones = paths_on_bones(muscles) if self.bodies else ()
-            lines = [x for i in self.bodies for x in joint_lines(bound.system, bones, q, i)]
-            return lengths(bound.system, paths, q), velocity_jacobian(bound.system, paths, q), *lines
-
-        return self._kernel(f"paths {self.bodies}", "paths", formula)
-
-    @cached_property
-    def _pulls(self) -> Any:
-        def formula(bound: Any, q: Array, tensions: Array) -> Array:
-            return wrenches_of_paths(bound.system, paths_on_bones(bound.muscles[k] for k in self.moved), q, tensions)
-
-        return self._kernel("pulls", "paths", formula)
-
-    @cached_property
-    def _laws(self) -> Any:
-        def formula(bound: Any, lengths: Array, speeds: Array, activation: Array) -> Array:
-            return forces_of_laws(bound, lengths, speeds, activation)
-
-        return self._kernel("laws", "laws", formula)
-
-    def _bound(self, p: Array) -> Model:
-        """The model with numbers of its laws, floats or symbols."""
-        found: Any = self._chosen("laws").bind(p)
-        return cast(Model, found)
-
-    def _chosen(self, part: str) -> Parameters:
-        """The parameters of a part."""
-        own, given = self.columns[part], self.parameters
-        return Parameters(self.base.model, tuple(given.names[k] for k in own), tuple(given.locations[k] for k in own))
-
-    def _kernel(self, name: str, part: str, formula: Callable[..., Any]) -> Any:
-        """The kernel of a formula of the model with its parameters p of a part, and arrays by name."""
-        chosen = self._chosen(part)
-
-        def run(p: Array, **arrays: Array) -> Any:
-            def bound(*given: Array) -> Any:
-                *rows, p = given
-                return formula(chosen.bind(p), **dict(zip(arrays, rows, strict=True)))
-
-            def build(content: str | None) -> Kernel:
-                shapes: Any = {name: x.shape[-2 if name == "f_ext" else -1 :] for name, x in arrays.items()}
-                return compile(bound, {**shapes, "p": p.shape}, name="trial", content=content)
-
-            key = "trial", name, self.frames, tuple(arrays), chosen.model.content_key, chosen.names
-            kernel: Any = kernel_for(key, build)
-            return kernel(**arrays, p=p)
-
-        return run
+    @_kernel("laws")
+    def _laws(self, bound: Any, lengths: Array, speeds: Array, activation: Array) -> Array:
+        return forces_of_laws(bound, lengths, speeds, activation)
