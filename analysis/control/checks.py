@@ -108,19 +108,16 @@ def check_finite(discretization: Discretization, x: Array) -> None:
             wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
             if wrong.any():
                 k, i = map(int, np.argwhere(wrong)[0])
-                at = _at(statement, float(block.times[k]))
+                fraction, at = float(block.times[k]), ""
+                if np.isfinite(fraction):
+                    node, interval = (
+                        np.abs(statement.mesh - fraction) < 1e-12,
+                        np.searchsorted(statement.mesh, fraction),
+                    )
+                    place = f"node {int(np.argmax(node))}" if node.any() else f"interval {int(interval)}"
+                    at = f" at {fraction:.3g} of the duration ({place})"
                 what = f"the goal {names[i]!r}" if output == "terms" else names[i]
                 raise ValueError(f"at the guess, {what} is {found[output][k, i]}{at}; give a guess within its domain")
-
-
-def _at(statement: Statement, fraction: float) -> str:
-    """Where a fraction of the duration lies on the mesh, in words; nothing for one that is no number."""
-    if not np.isfinite(fraction):
-        return ""
-    node = int(np.argmin(np.abs(statement.mesh - fraction)))
-    place = f"node {node}" if abs(statement.mesh[node] - fraction) < 1e-12 else ""
-    inside = f"interval {int(np.searchsorted(statement.mesh, fraction))}"
-    return f" at {fraction:.3g} of the duration ({place or inside})"
 
 
 def check_third_derivatives(plant: Plant) -> None:
@@ -146,63 +143,43 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     rows of the end. Rows that repeat others would make the multipliers undetermined. Raises ValueError, with the name
     of the constraint, where the start is fixed off it by more than 1e-6.
     """
-    rows = discretization.start_rows
+    rows, free = discretization.start_rows, bounds[:, 0] < bounds[:, 1]
     if not len(rows):
         return limits
-    free = bounds[:, 0] < bounds[:, 1]
-    others = _other_rows(discretization)
-    J = discretization.program.jacobian_matrix(x)[np.concatenate([others, rows])].toarray()
-    assert discretization.statement.plant.constraints is not None
-    locked = list(discretization.statement.plant.constraints.locks.values())
-    for first, last in (discretization.index[f][[0, -1]][:, locked] for f in ("z", "u")):  # constant along the motion
-        J[:, first] += J[:, last]
-        J[:, last] = 0.0
-    own = J[len(others) :]
-    ends = _end_unknowns(discretization, free)
-    repeated = _repeated(J[: len(others), ends], own[:, ends])
-    fixed = np.all(own[:, free] == 0, axis=1)
-    _check(discretization, x, rows[repeated & fixed])
-    relaxed = limits.copy()
-    relaxed[rows[repeated]] = -np.inf, np.inf
-    return relaxed
-
-
-def _other_rows(discretization: Discretization) -> Array:
-    """The rows that may imply those of the start: constraints of the model at the end, and of the boundary."""
-    names = np.array(discretization.rows.names, dtype=object)
+    plant, index = discretization.statement.plant, discretization.index
+    assert plant.constraints is not None
+    # rows that may imply those of the start: constraints of the model at the end, and of the boundary
     fractions = np.array(discretization.rows.fractions)
-    held = set(discretization.statement.plant.state_row_names)
-    of_end = np.array([name in held for name in names])
-    of_end[discretization.start_rows] = False
+    of_end = np.isin(discretization.rows.names, plant.state_row_names)
+    of_end[rows] = False
     last = of_end & (fractions == np.max(fractions[of_end], initial=0.0))
-    return np.flatnonzero(last | np.isnan(fractions))
-
-
-def _end_unknowns(discretization: Discretization, free: Array) -> Array:
-    """The free unknowns of pose and velocity at both ends."""
-    ends = np.unique(np.concatenate([discretization.index[f][[0, -1]].ravel() for f in ("z", "u")]))
-    return ends[free[ends]]
-
-
-def _repeated(others: Array, own: Array) -> Array:
-    """Which rows of `own` those of `others` and the rows before them imply."""
-    _, size, directions = np.linalg.svd(others, full_matrices=False)
+    others = np.flatnonzero(last | np.isnan(fractions))
+    J = discretization.program.jacobian_matrix(x)[np.concatenate([others, rows])].toarray()
+    locked = list(plant.constraints.locks.values())
+    for first, end in (index[f][[0, -1]][:, locked] for f in ("z", "u")):  # constant along the motion
+        J[:, first] += J[:, end]
+        J[:, end] = 0.0
+    # the free unknowns of pose and velocity at both ends
+    ends = np.unique(np.concatenate([index[f][[0, -1]].ravel() for f in ("z", "u")]))
+    ends = ends[free[ends]]
+    own = J[len(others) :]
+    _, size, directions = np.linalg.svd(J[: len(others), ends], full_matrices=False)
     known = directions[size > INDEPENDENT_PART * max(1.0, float(size.max(initial=0.0)))]
     repeated = np.zeros(len(own), dtype=bool)
-    for k, row in enumerate(own):
+    for k, row in enumerate(own[:, ends]):
         left = row - known.T @ (known @ row)
         left -= known.T @ (known @ left)
         repeated[k] = np.linalg.norm(left) <= INDEPENDENT_PART * max(float(np.linalg.norm(row)), 1.0)
         if not repeated[k]:
             known = np.vstack([known, left / np.linalg.norm(left)])
-    return repeated
-
-
-def _check(discretization: Discretization, x: Array, rows: Array) -> None:
-    missed = np.abs(discretization.program.constraints(x)[rows])
+    fixed = rows[repeated & np.all(own[:, free] == 0, axis=1)]
+    missed = np.abs(discretization.program.constraints(x)[fixed])
     if len(missed) and not missed.max() <= START_TOLERANCE:
         k = int(np.argmax(missed))
         raise ValueError(
-            f"initial: the start misses the {discretization.rows.names[rows[k]]} by {missed[k]:.3g}; "
+            f"initial: the start misses the {discretization.rows.names[fixed[k]]} by {missed[k]:.3g}; "
             "dynamics.constraints.assemble moves a pose onto the constraints"
         )
+    relaxed = limits.copy()
+    relaxed[rows[repeated]] = -np.inf, np.inf
+    return relaxed

@@ -2,7 +2,7 @@
 solution says per site."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,11 +21,9 @@ from myoquat.analysis.control.transcriptions import (
     STATE,
     Between,
     Collocation,
+    IntervalRule,
     Layout,
-    Midpoint,
-    MultipleShooting,
     RowsAndTerms,
-    Shot,
     Slot,
     Transcription,
     Values,
@@ -167,21 +165,11 @@ def constraint_rows(constraint: PathCondition | BoundaryConstraint, *given: Any)
     return row
 
 
-def one_number(goal: IntegralGoal | EndGoal, *given: Any) -> Array:
-    """(...) the integrand of a goal, or the value of one of the ends; ValueError for more than one number."""
-    return _number(goal, goal.integrand if isinstance(goal, IntegralGoal) else goal.value, *given)
-
-
-def one_change(goal: ChangeGoal, *given: Any) -> Array:
-    """(...) the integrand of a goal of changes; ValueError for more than one number."""
-    return _number(goal, goal.integrand, *given)
-
-
-def _number(goal: Goal, formula: Callable[..., Any], *given: Any) -> Array:
-    title = f"goal {goal.title!r}"
+def one_number(goal: IntegralGoal | ChangeGoal | EndGoal, *given: Any) -> Array:
+    """(...) what the formula of a goal returns, integrand or value of the ends; ValueError for more than one number."""
+    title, formula = f"goal {goal.title!r}", goal.value if isinstance(goal, EndGoal) else goal.integrand
     with _named(title):
-        value = formula(*given)
-    found: Array = as_array(value)
+        found: Array = as_array(formula(*given))
     if found.ndim:
         raise ValueError(f"{title}: the formula returns an array of shape {found.shape}; one number is needed")
     return found
@@ -207,25 +195,19 @@ class Discretization:
         plant = statement.plant
         sizes = (plant.nu, plant.nu, plant.nw, plant.nu, plant.nw, plant.nc, plant.nk, plant.ng)
         self.sizes = dict(zip(FIELDS, sizes, strict=True))
-        self.index, self.size = self._numbered()
+        # indices of the fields of every site, in the order of time, -1 where it has none; duration and parameters last
+        self.index = {name: np.full((len(layout.fractions), n), -1) for name, n in self.sizes.items()}
+        self.size = 0
+        for site, fields in enumerate(layout.fields):
+            for name in fields:
+                self.index[name][site] = self.size + np.arange(self.sizes[name])
+                self.size += self.sizes[name]
+        self.size += (0 if statement.fixed else 1) + len(plant.unknown.names)
         self.rows = Rows()
         self.start_rows: Array = np.zeros(0, dtype=int)
         self.program = Program(self._blocks(), self.size, len(self.rows.names))
 
     # ---- variables -------------------------------------------------------------------------------------------
-
-    def _numbered(self) -> tuple[dict[str, Array], int]:
-        """Indices of the fields of every site, in the order of time, -1 where it has none; duration and parameters come
-        last."""
-        count = len(self.layout.fractions)
-        index = {name: np.full((count, n), -1) for name, n in self.sizes.items()}
-        place = 0
-        for site, fields in enumerate(self.layout.fields):
-            for name in fields:
-                n = self.sizes[name]
-                index[name][site] = place + np.arange(n)
-                place += n
-        return index, place + (0 if self.statement.fixed else 1) + len(self.statement.plant.unknown.names)
 
     @property
     def duration_index(self) -> Array:
@@ -249,13 +231,13 @@ class Discretization:
     def variables(self, sites: Sites) -> Array:
         """(size,) the variables of a motion whose poses are near the references."""
         x = np.zeros(self.size)
-        values = dict(sites.fields)
-        values["z"] = _chart(self.statement.plant, self.references, sites.q)
+        plant = self.statement.plant
+        values = {**sites.fields, "z": plant.coordinates(self.references, sites.q)}
         for name, indices in self.index.items():
             there = indices >= 0
             x[indices[there]] = values[name][there]
         x[self.duration_index] = sites.duration
-        unknown = self.statement.plant.unknown
+        unknown = plant.unknown
         x[self.parameter_indices] = (unknown.start if sites.parameters is None else sites.parameters) / unknown.scales
         return x
 
@@ -297,10 +279,8 @@ class Discretization:
     def _blocks(self) -> list[Block]:
         statement, blocks = self.statement, []
         transcription = statement.transcription
-        if isinstance(transcription, Midpoint):
-            blocks.append(self._midpoint(transcription))
-        elif isinstance(transcription, MultipleShooting):
-            blocks.append(self._shooting(transcription))
+        if isinstance(transcription, IntervalRule):
+            blocks.append(self._intervals(transcription))
         else:
             assert isinstance(transcription, Collocation)
             slots, formula, data, names = transcription.between(statement.plant, self.layout)
@@ -380,14 +360,6 @@ class Discretization:
         return Point(statement.names, t, loads=loads, prescribed=own, parameters=statement.plant.parameters)
 
     @staticmethod
-    def _at_point(statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> RowsAndTerms:
-        """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
-        plant = statement.plant
-        point = replace(point, controls=plant.acting_controls(point.t, point.controls))
-        rows = [plant.residual(point), *(constraint_rows(constraint, plant, point) for constraint in statement.path)]
-        return rows, Discretization._terms(statement, point, data, duration)
-
-    @staticmethod
     def _terms(statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> list[Array]:
         """The integrands of the goals, times the duration where they are integrated."""
         return [
@@ -414,77 +386,56 @@ class Discretization:
         statement, sites = self.statement, self.layout.having("udot")
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            (v,) = values
-            point = replace(self._base(bound, data, duration), q=v["q"], u=v["u"], states=v["w"], udot=v["udot"],
-                            rates=v["wdot"], controls=v["controls"], multipliers=v["multipliers"])  # fmt: skip
-            return self._at_point(bound, point, data, duration)
+            (v,), base, plant = values, self._base(bound, data, duration), bound.plant
+            point = replace(base, q=v["q"], u=v["u"], states=v["w"], udot=v["udot"], rates=v["wdot"],
+                            controls=plant.acting_controls(base.t, v["controls"]),
+                            multipliers=v["multipliers"])  # fmt: skip
+            rows = [plant.residual(point), *(constraint_rows(constraint, plant, point) for constraint in bound.path)]
+            return rows, self._terms(bound, point, data, duration)
 
         return self._block("points", [Slot(sites, POINT)], formula, self._samples(self.layout.fractions[sites]),
                            statement.plant.residual_names, self._point_content, statement.path,
                            self._weights())  # fmt: skip
 
-    def _midpoint(self, transcription: Midpoint) -> Block:
-        """Equations, path constraints and integrals in the middle of all intervals."""
-        plant, layout = self.statement.plant, self.layout
-        first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
-
-        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            *own, step = data
-            base = self._base(bound, own, duration)
-            point, interval_rows = transcription.point(bound.plant, base, values, step * duration[..., None])
-            rows, terms = self._at_point(bound, point, own, duration)
-            return [*interval_rows, *rows], terms
-
-        slots = Slot(middle, ("controls", "multipliers")), Slot(first, STATE), Slot(last, (*STATE, "moves"))
-        changes = (f"change of the pose along {name}" for name in plant.velocity_names)
-        names = (*changes, *plant.state_row_names, *plant.residual_names)
-        data = [*self._samples(layout.fractions[middle]), layout.steps[:, None]]
-        return self._block("midpoint", slots, formula, data, names, self._point_content,
-                           self.statement.path, self._weights())  # fmt: skip
-
-    def _shooting(self, method: MultipleShooting) -> Block:
-        """Runge-Kutta steps through all intervals; goals are integrated along them."""
-        plant, layout, path = self.statement.plant, self.layout, self.statement.path
+    def _intervals(self, method: IntervalRule) -> Block:
+        """The rule of all intervals, with equations, path constraints and integrals at its points."""
+        statement, plant, layout = self.statement, self.statement.plant, self.layout
         first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
         samples = [self._samples(column) for column in method.times(layout).T]
-        n = len(samples[0])
+        n, implicit = len(samples[0]), "multipliers" in method.fields
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            (start, middle, end), plant = values, bound.plant
-            q0, u1, held = start["q"], end["u"], list[Array]()
+            plant, middle, end = bound.plant, values[0], values[2]
 
             def own(k: int) -> Sequence[Array]:
                 return data[k * n : (k + 1) * n]
 
-            def at(k: int, state: Shot) -> Point:
-                q = plant.displaced(q0, state.theta) if plant.nq else q0
+            def at(k: int, **fields: Any) -> Point:
                 base = self._base(bound, own(k), duration)
-                controls = plant.acting_controls(base.t, middle["controls"])
-                return replace(base, q=q, u=state.u, states=state.w, controls=controls)
+                return replace(base, controls=plant.acting_controls(base.t, middle["controls"]), **fields)
 
             def integrand(k: int, point: Point) -> list[Array]:
                 return self._terms(bound, point, own(k), duration)
 
-            h = data[-1] * (duration / method.steps)[..., None]
-            state, terms, points = method.shoot(plant, at, Shot(0.0 * start["u"], start["u"], start["w"]), h, integrand)
-            moved = plant.displacement(q0, end["q"]) if plant.nq else q0
+            moves: Any = 0.0, 0.0
+            held, (step, fraction) = list[Array](), data[-2:]
             if plant.constraints is not None:
-                t1 = self._base(bound, own(2 * method.steps), duration).t
-                pose, velocity = plant.constraints.moves(end["q"], t1, end["moves"])
-                held = [plant.constraints.state(end["q"], u1, t1)]
-                moved, u1 = moved - pose, u1 - velocity
-            gaps = [moved - state.theta, u1 - state.u] if plant.nq else []
-            rows = [*gaps, *([end["w"] - state.w] if state.w.shape[-1] else []), *held]
-            rows += [constraint_rows(c, plant, point) for point in points for c in bound.path]
-            return rows, [term / method.steps for term in terms]
+                t1 = bound.start + fraction[..., 0] * duration
+                held = [plant.constraints.state(end["q"], end["u"], t1)]
+                moves = plant.constraints.moves(end["q"], t1, end["moves"])
+            h = step * (duration / method.steps)[..., None]
+            rows, terms, points = method.rows(plant, values, at, h, moves, integrand)
+            rows += held
+            for point in points:
+                rows += [plant.residual(point)] if implicit else []
+                rows += [constraint_rows(c, plant, point) for c in bound.path]
+            return rows, terms
 
-        data = [*(part for own in samples for part in own), layout.steps[:, None]]
-        slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, (*STATE, "moves"))
-        poses = (f"change of the pose along {name}" for name in plant.velocity_names)
-        changes = (f"change of {name}" for name in (*plant.velocity_names, *plant.state_names))
-        names = (*poses, *changes, *plant.state_row_names)
-        return self._block("shooting", slots, formula, data, names,
-                           (method.steps, self._point_content), path * method.steps, self._weights())  # fmt: skip
+        data = [*(part for own in samples for part in own), layout.steps[:, None], layout.fractions[last][:, None]]
+        slots = Slot(middle, method.fields), Slot(first, STATE), Slot(last, (*STATE, "moves"))
+        names = (*method.names(plant), *plant.state_row_names, *(plant.residual_names if implicit else ()))
+        return self._block(method.title, slots, formula, data, names, (method.steps, self._point_content),
+                           statement.path * method.steps, self._weights())  # fmt: skip
 
     def _changes(self) -> Block:
         """Goals of changes between the pairs of neighbouring points with controls. Accelerations are unknowns there, or
@@ -510,7 +461,7 @@ class Discretization:
                 replace(base, udot=rate, controls=v["controls"]) for rate, v in zip(rates, values[:2], strict=True)
             )
             h = step[..., 0]
-            return [], [h * one_change(goal, plant, before, after, h) for goal in goals]
+            return [], [h * one_number(goal, plant, before, after, h) for goal in goals]
 
         weights = np.tile([goal.weight for goal in goals], (len(sites) - 1, 1))
         content = tuple((type(goal).__name__, goal.content(plant)) for goal in goals), plant.content, len(slots)
@@ -551,13 +502,6 @@ class Discretization:
         content = goals, boundary, _chart_content(plant), content_key(statement.names.states)
         weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
         return self._block("ends", slots, formula, [], (), content, statement.boundary, weights)
-
-
-def _chart(plant: Plant, references: Array, q: Array) -> Array:
-    """(s, nu) chart coordinates of poses about references; NaN where there is no pose."""
-    if plant.system is None:
-        return np.zeros((len(references), 0))
-    return plant.coordinates(references, q)
 
 
 def _chart_content(plant: Plant) -> Hashable:

@@ -1,5 +1,6 @@
 """Why a solver ended as it did: the worst constraints, the bounds that hold, the multipliers that grew."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -69,30 +70,37 @@ class Explanation:
     def lines(self) -> list[str]:
         """In words."""
         found = [f"Greatest violation of a constraint {self.violation:.2g}, greatest KKT error {self.kkt_error:.2g}."]
-        found += _listed("Worst constraints:", self.worst)
-        found += _listed("Greatest multipliers:", self.multipliers)
+        for title, findings in (("Worst constraints:", self.worst), ("Greatest multipliers:", self.multipliers)):
+            found += [title, *(f"  {finding}" for finding in findings)] if findings else []
         if self.active:
             found.append("Bounds that hold:")
             found += [f"  {name}: at {count} points" for name, count in self.active.items()]
         return found
 
 
-def _listed(title: str, findings: Sequence[Finding]) -> list[str]:
-    return [title, *(f"  {finding}" for finding in findings)] if findings else []
-
-
 def explanation_of(discretization: Explained, bounds: Array, limits: Array, found: Iterates) -> Explanation:
     """The explanation of an iterate, solution or not."""
-    program, x = discretization.program, found.x
+    program, rows, x = discretization.program, discretization.rows, found.x
     g = program.constraints(x)
     missed = np.maximum(np.maximum(limits[:, 0] - g, g - limits[:, 1]), 0.0)
     finite = np.where(np.isfinite(missed), missed, np.inf)
-    rows = discretization.rows
     times = discretization.times(np.array(rows.fractions), x)
-    worst = _greatest(finite, rows.names, times)
-    large = _greatest(np.abs(found.constraint_multipliers), rows.names, times)
-    kkt = _kkt_error(discretization, found)
-    return Explanation(kkt, float(finite.max(initial=0.0)), worst, large, _active(discretization, bounds, x))
+    # the gradient of the Lagrangian
+    pulled = program.jacobian_matrix(x).T @ found.constraint_multipliers
+    slope = program.gradient(x) + pulled + found.bound_multipliers
+    # how often each unknown is at one of its bounds, fixed ones left out
+    names, _ = discretization.labels
+    active, free = Counter[str](), bounds[:, 0] < bounds[:, 1]
+    for word, bound in zip(("lower", "upper"), bounds.T, strict=True):
+        near = np.abs(x - bound) <= ACTIVE_TOLERANCE * (1 + np.abs(bound))
+        active.update(f"{names[place]}, {word}" for place in np.flatnonzero(np.isfinite(bound) & near & free))
+    return Explanation(
+        float(np.abs(slope).max(initial=0.0)),
+        float(finite.max(initial=0.0)),
+        _greatest(finite, rows.names, times),
+        _greatest(np.abs(found.constraint_multipliers), rows.names, times),
+        dict(active),
+    )
 
 
 def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Finding, ...]:
@@ -103,28 +111,3 @@ def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Findin
             break
         found.setdefault(names[place], Finding(names[place], float(times[place]), float(values[place])))
     return tuple(found.values())
-
-
-def _kkt_error(discretization: Explained, found: Iterates) -> float:
-    """Greatest entry of grad f + J^T lambda + bound multipliers."""
-    program, x = discretization.program, found.x
-    pulled = program.jacobian_matrix(x).T @ found.constraint_multipliers
-    residual = program.gradient(x) + pulled + found.bound_multipliers
-    return float(np.abs(residual).max(initial=0.0))
-
-
-def _active(discretization: Explained, bounds: Array, x: Array) -> dict[str, int]:
-    """How often each unknown is at one of its bounds, fixed ones left out."""
-    names, _ = discretization.labels
-    found: dict[str, int] = {}
-    for word, side in (("lower", 0), ("upper", 1)):
-        bound = bounds[:, side]
-        at = (
-            np.isfinite(bound)
-            & (np.abs(x - bound) <= ACTIVE_TOLERANCE * (1 + np.abs(bound)))
-            & (bounds[:, 0] < bounds[:, 1])
-        )
-        for place in np.flatnonzero(at):
-            key = f"{names[place]}, {word}"
-            found[key] = found.get(key, 0) + 1
-    return found

@@ -13,7 +13,7 @@ from myoquat.analysis.control.points import interpolated_pose, interpolated_velo
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.transcriptions import Layout
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
-from myoquat.core import Array, frozen, real_array
+from myoquat.core import Array, real_array
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
@@ -24,17 +24,9 @@ __all__ = ["default_sites", "sites_at_rest", "sites_of_mapping", "sites_of_motio
 DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 
 
-@frozen(eq=False)
-class Frame:
-    """What both ends fix: poses (nq,) with NaN where nothing does, or None."""
-
-    first: Array | None
-    last: Array | None
-
-
-def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
+def default_sites(statement: Statement, layout: Layout, ends: tuple[Array | None, Array | None]) -> Sites:
     """The first tracked motion, or the poses that fit tracked markers and sensors best; otherwise evenly from the fixed
-    pose at the start to the one at the end."""
+    pose at the start to the one at the end. `ends` are these poses (nq,), NaN where nothing fixes them, or None."""
     tracked = [goal.motion for goal in statement.goals if isinstance(goal, TrackPose)]
     tracked = tracked or _fitted(statement, layout)
     if tracked:
@@ -45,10 +37,8 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
         return with_fibers(statement, layout, sites)
     model = getattr(plant, "model", None)
     neutral = model.start if isinstance(model, Model) else system.neutral()
-    first, last = (_filled(pose, neutral) for pose in (frame.first, frame.last))
-    if frame.last is None:
-        last = first
-    v = plant.displacement(first, last)
+    first, last = (neutral if pose is None else np.where(np.isnan(pose), neutral, pose) for pose in ends)
+    v = plant.displacement(first, first if ends[1] is None else last)
     q = plant.displaced(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
     u = np.broadcast_to(v / sites.duration, (len(q), plant.nu))
     return with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u}))
@@ -81,19 +71,15 @@ def _fitted(statement: Statement, layout: Layout) -> list[Motion]:
     return [Motion(plant.system, times, fit.q)]
 
 
-def _filled(pose: Array | None, otherwise: Array) -> Array:
-    return otherwise if pose is None else np.where(np.isnan(pose), otherwise, pose)
-
-
 def sites_at_rest(statement: Statement, layout: Layout) -> Sites:
     """At rest: zero velocities and rates, states and controls as near to zero as their bounds allow."""
     plant, count = statement.plant, len(layout.fractions)
     low, high = statement.duration
-    duration = low if low == high else _middle(low, high)
-    w = np.clip(0.0, *_inside(plant.state_bounds))
-    controls = np.clip(0.0, *_inside(plant.control_bounds))
+    duration = (low + high) / 2 if np.isfinite(high) else low + 1.0
+    w = np.clip(0.0, *plant.state_bounds.T)
+    controls = np.clip(0.0, *plant.control_bounds.T)
     muscles = len(getattr(plant, "muscle_names", ()))
-    controls[:muscles] = np.clip(DEFAULT_ACTIVATION, *_inside(plant.control_bounds[:muscles]))
+    controls[:muscles] = np.clip(DEFAULT_ACTIVATION, *plant.control_bounds[:muscles].T)
     w[[i for i, name in enumerate(plant.state_names) if name.endswith(".activation")]] = DEFAULT_ACTIVATION
     rows = {
         "u": np.zeros(plant.nu),
@@ -132,16 +118,6 @@ def with_fibers(statement: Statement, layout: Layout, sites: Sites) -> Sites:
     if sites.duration > 0 and np.isfinite(sites.duration):
         wdot[:, first:last] = np.gradient(w[:, first:last], layout.fractions * sites.duration, axis=0)
     return Sites(sites.duration, sites.q, sites.fields | {"w": w, "wdot": wdot})
-
-
-def _middle(low: float, high: float) -> float:
-    if np.isfinite(low) and np.isfinite(high):
-        return (low + high) / 2
-    return low + 1.0 if np.isfinite(low) else 1.0
-
-
-def _inside(bounds: Array) -> tuple[Array, Array]:
-    return bounds[:, 0], bounds[:, 1]
 
 
 def sites_of_motion(statement: Statement, layout: Layout, motion: Motion) -> Sites:

@@ -188,7 +188,12 @@ def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
         raise ValueError(f"{path}: the header has no num_states and num_controls: this is no trajectory of Moco")
     if frame.attrs["in_degrees"]:
         raise ValueError(f"{path}: the header says inDegrees=yes; Moco's trajectories are in radians")
-    counts = {group: _count(path, header, f"num_{group}") for group in (*COLUMNS, "parameters")}
+    counts = {}
+    for group in (*COLUMNS, "parameters"):
+        text = header.pop(f"num_{group}", "0").strip()
+        if not text.isdecimal():
+            raise ValueError(f"{path}: num_{group} in the header must be a whole number, not {text!r}")
+        counts[group] = int(text)
     if sum(counts.values()) != len(labels):
         raise ValueError(f"{path}: the header counts {sum(counts.values())} columns, but there are {len(labels)}")
     parts, place = {}, 0
@@ -197,14 +202,6 @@ def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
         place += count
     parameters = {name: float(x[0]) for name, x in parts.pop("parameters").items()}
     return MocoTrajectory(frame.index.to_numpy(float), **parts, parameters=parameters, header=header)
-
-
-def _count(path: str | Path, header: dict[str, str], entry: str) -> int:
-    """The number in an entry, which is taken out of the header; 0 without the entry."""
-    text = header.pop(entry, "0").strip()
-    if not text.isdecimal():
-        raise ValueError(f"{path}: {entry} in the header must be a whole number, not {text!r}")
-    return int(text)
 
 
 # ---- from a solution -------------------------------------------------------------------------------------------
@@ -236,9 +233,10 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
         raise ValueError("a trajectory of Moco needs a model; a problem of equations of one's own has none")
     layout = solution.layout
     every = replace(solution, layout=replace(layout, nodes=layout.having("w")))
-    motion, activations = every.motion, _of_muscles(plant, every)
-    values, speeds = _of_coordinates(plant.model, motion)
-    controls = dict(zip(_control_labels(plant), solution.controls_at(every.time).T, strict=True))
+    values, speeds = _of_coordinates(plant.model, every.motion)
+    labels = [f"/forceset/{name}" for name in (*plant.muscle_names, *plant.actuator_names)]
+    labels += [f"/forceset/reserve_jointset_{label}" for label in _driven_coordinates(plant).values()]
+    controls = dict(zip(labels, solution.controls_at(every.time).T, strict=True))
     multipliers = {
         name: np.interp(every.time, solution.multiplier_time, column)
         for name, column in zip(solution.multiplier_names, solution.multipliers.T, strict=True)
@@ -248,8 +246,14 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     header |= {"success": str(solution.success).lower(), "status": solution.status.value}
     header |= {"solver_duration": f"{solution.seconds:.6f}"}
     apart = _names_at_root(plant.model)
-    states, controls = ({_in_file(label, apart): x for label, x in group.items()}
-                        for group in (values | speeds | activations, controls))  # fmt: skip
+
+    def in_file(label: str) -> str:
+        """'/forceset/motor' -> '/motor' where the file has the motor outside its sets."""
+        parts = label.split("/")
+        return label if parts[2] not in apart else "/".join(("", *parts[2:]))
+
+    states, controls = ({in_file(label): x for label, x in group.items()}
+                        for group in (values | speeds | _of_muscles(plant, every), controls))  # fmt: skip
     return MocoTrajectory(every.time, states, controls, multipliers=multipliers, header=header)
 
 
@@ -257,12 +261,6 @@ def _names_at_root(model: object) -> set[str]:
     """Names of joints and forces that the file of a model has outside its sets; Moco's paths to these name no set."""
     file = getattr(model, "file", None)
     return names_at_root(file) if file and file.suffix.lower() in (".osim", ".omoco") and file.is_file() else set()
-
-
-def _in_file(label: str, apart: set[str]) -> str:
-    """'/forceset/motor' -> '/motor' where the file has the motor outside its sets."""
-    parts = label.split("/")
-    return label if parts[2] not in apart else "/".join(("", *parts[2:]))
 
 
 def _in_set(label: str, apart: set[str]) -> str:
@@ -301,49 +299,33 @@ def joint_names(system: ArticulatedSystem) -> dict[str, str]:
 
 def _of_muscles(plant: MuscledPlant, solution: Solution) -> dict[str, Array]:
     """Activations and normalized tendon forces by Moco's names."""
-    found, names = {}, plant.state_names
-    for name, column in zip(names, solution.states.T, strict=True):
-        muscle, _, what = name.rpartition(".")
+    found, muscles = dict[str, Array](), plant.equations.muscled.muscles if plant.muscle_names else ()
+    for name, column in zip(plant.state_names, solution.states.T, strict=True):
+        owner, _, what = name.rpartition(".")
         if what == ACTIVATION:
-            found[f"/forceset/{muscle}/{ACTIVATION}"] = column
+            found[f"/forceset/{owner}/{ACTIVATION}"] = column
     first, last = plant.law_states
     if last > first:
-        found |= _tendon_forces(plant, solution, solution.states[:, first:last])
+        motion, active = solution.motion, np.clip(np.asarray(solution.activation), 0, 1)
+        states = solution.states[:, first:last]
+        tension = muscle_forces(plant.equations.muscled, motion.q, motion.speeds, active, states)
+        for k, muscle in enumerate(muscles):
+            if isinstance(muscle.law, HillLaw) and muscle.law.states:
+                found[f"/forceset/{muscle.name}/{TENDON}"] = tension[:, k] / muscle.law.max_isometric_force
     return found
 
 
-def _tendon_forces(plant: MuscledPlant, solution: Solution, states: Array) -> dict[str, Array]:
-    motion = solution.motion
-    activation = solution.activation
-    assert activation is not None
-    tension = muscle_forces(plant.equations.muscled, motion.q, motion.speeds, np.clip(activation, 0, 1), states)
-    return {
-        f"/forceset/{muscle.name}/{TENDON}": tension[:, k] / muscle.law.max_isometric_force
-        for k, muscle in enumerate(plant.equations.muscled.muscles)
-        if isinstance(muscle.law, HillLaw) and muscle.law.states
-    }
-
-
-def _control_labels(plant: MuscledPlant) -> list[str]:
-    """Moco's names of the controls."""
-    own = [f"/forceset/{name}" for name in (*plant.muscle_names, *plant.actuator_names)]
-    return own + [f"/forceset/reserve_jointset_{label}" for label in _driven_coordinates(plant).values()]
-
-
 def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
-    """'<joint>_<coordinate>' of every torque, by the name of its control."""
+    """'<joint>_<coordinate>' of every torque, by the name of its control; a velocity without a coordinate of its own
+    keeps its name."""
     first, system = len(plant.muscle_names) + len(plant.actuator_names), system_of(plant.model)
-    rows = {int(system.indices.velocities_of_coordinate(name)[0]): name for name in _plain(system)}
+    columns = {name: system.indices.velocities_of_coordinate(name) for name in system.coordinate_names}
+    rows = {int(own[0]): name for name, own in columns.items() if len(own) == 1}
     joints, found = joint_names(system), {}
     for control, place in zip(plant.control_names[first:], plant.torque_indices, strict=True):
         name = rows.get(int(place), system.velocity_names[place])
         found[control] = f"{joints[name]}_{name}" if name in joints else name
     return found
-
-
-def _plain(system: ArticulatedSystem) -> list[str]:
-    """The coordinates with a velocity of their own."""
-    return [n for n in system.coordinate_names if len(system.indices.velocities_of_coordinate(n)) == 1]
 
 
 # ---- as a guess ------------------------------------------------------------------------------------------------

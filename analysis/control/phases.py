@@ -179,11 +179,9 @@ class _Joined:
     """The programs of all phases, and their joins, as one."""
 
     def __init__(self, posed: list[Posed], phases: Phases) -> None:
-        self.posed = posed
-        sizes = [p.discretization.size for p in posed]
-        counts = [p.discretization.program.rows for p in posed]
-        self.offsets, self.first_rows = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
-        self.rows, blocks = Rows(), list[Block]()
+        self.posed, self.rows, blocks = posed, Rows(), list[Block]()
+        self.offsets = np.cumsum([0, *(p.discretization.size for p in posed)])
+        self.first_rows = np.cumsum([0, *(p.discretization.program.rows for p in posed)])
         for k, p in enumerate(posed):
             own = p.discretization
             blocks += [
@@ -192,35 +190,27 @@ class _Joined:
             ]
             self.rows.names += [f"phase {k + 1}: {name}" for name in own.rows.names]
             self.rows.fractions += [k + fraction for fraction in own.rows.fractions]
+        # both ends, constraints and phases whose durations count, of every join and of the whole
+        timed = [(p, int(offset)) for p, offset in zip(posed, self.offsets, strict=False)]
+        names, whole = [problem.quantities for problem in phases.problems], list[Any](phases.constraints)
+        if phases.periodic is not None:
+            driven = "controls" in posed[0].discretization.layout.fields[0]
+            whole.append(periodic_constraint(phases.periodic, names[0], driven))
+        links = []
+        for k, join in enumerate(phases.joins or [Join()] * (len(timed) - 1)):
+            given = [continuity(names[k], names[k + 1], join), *join.constraints]
+            links.append(((End(*timed[k], -1), End(*timed[k + 1], 0)), given, timed[k : k + 1]))
+        links.append(((End(*timed[0], 0), End(*timed[-1], -1)), whole, timed))
         limits = [p.limits for p in posed]
-        for ends, constraints, durations in self._links(phases):
-            bounds = np.concatenate([c.interval for c in constraints])
-            names = tuple(c.title for c in constraints for _ in c.interval)
-            rows = self.rows.add(bounds, names, np.array([np.nan]))[0]
-            blocks.append(join_block(ends, constraints, durations, rows))
-            limits.append(bounds)
+        for ends, given, durations in links:
+            if constraints := [constraint for constraint in given if constraint is not None]:
+                limits.append(np.concatenate([c.interval for c in constraints]))
+                titles = tuple(c.title for c in constraints for _ in c.interval)
+                rows = self.rows.add(limits[-1], titles, np.array([np.nan]))[0]
+                blocks.append(join_block(ends, constraints, durations, rows))
         self.program = Program(blocks, int(self.offsets[-1]), len(self.rows.names))
         self.x = np.concatenate([p.x for p in posed])
         self.bounds, self.limits = np.concatenate([p.bounds for p in posed]), np.concatenate(limits)
-
-    def _links(self, phases: Phases) -> list[tuple[tuple[End, End], list[BoundaryConstraint], list[tuple[Posed, int]]]]:
-        """Both ends, constraints and phases whose durations count, of every join and of the whole."""
-        timed = [(p, int(offset)) for p, offset in zip(self.posed, self.offsets, strict=False)]
-        joins = phases.joins or [Join()] * (len(timed) - 1)
-        found = []
-        for k, join in enumerate(joins):
-            own = continuity(phases.problems[k].quantities, phases.problems[k + 1].quantities, join)
-            constraints = [*([own] if own else []), *join.constraints]
-            if constraints:
-                found.append(((End(*timed[k], -1), End(*timed[k + 1], 0)), constraints, [timed[k]]))
-        whole = list(phases.constraints)
-        if phases.periodic is not None:
-            driven = "controls" in self.posed[0].discretization.layout.fields[0]
-            own = periodic_constraint(phases.periodic, phases.problems[0].quantities, driven)
-            whole += [own] if own else []
-        if whole:
-            found.append(((End(*timed[0], 0), End(*timed[-1], -1)), whole, timed))
-        return found
 
     @property
     def labels(self) -> tuple[list[str], Array]:
@@ -234,13 +224,10 @@ class _Joined:
 
     def times(self, fractions: Array, x: Array) -> Array:
         """(...) [s] since the start of the first phase."""
-        lasting = [p.discretization.duration(x[a:b]) for p, a, b in self._parts()]
-        ends = np.concatenate([[0.0], np.cumsum(lasting)])
+        parts = np.split(x, self.offsets[1:-1])
+        lasting = [p.discretization.duration(part) for p, part in zip(self.posed, parts, strict=True)]
+        ends = np.cumsum([0.0, *lasting])
         return np.interp(fractions, np.arange(len(ends)), ends)
-
-    def _parts(self) -> list[tuple[Posed, int, int]]:
-        edges = zip(self.posed, self.offsets[:-1], self.offsets[1:], strict=True)
-        return [(p, int(a), int(b)) for p, a, b in edges]
 
     def part(self, k: int, found: Iterates) -> Iterates:
         """The solution of the k-th phase."""

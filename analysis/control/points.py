@@ -152,22 +152,22 @@ class Point:
         }
 
 
-def chart_pose(layout: Layout, reference: Array, z: Array) -> Array:
+def chart_pose(layout: Layout | None, reference: Array, z: Array) -> Array:
     """(..., nq) q at the chart coordinates z (..., nu) about a reference pose (..., nq)."""
     return _each(layout, reference, z, _second, "integrate")
 
 
-def chart_coordinates(layout: Layout, reference: Array, q: Array) -> Array:
+def chart_coordinates(layout: Layout | None, reference: Array, q: Array) -> Array:
     """(..., nu) z with `chart_pose(reference, z)` = q, the shortest rotation of each quaternion."""
     return _each(layout, reference, q, _second, "difference")
 
 
-def displacement(layout: Layout, q0: Array, q1: Array) -> Array:
+def displacement(layout: Layout | None, q0: Array, q1: Array) -> Array:
     """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the rotation vector of each quaternion."""
     return _each(layout, q0, q1, lambda a, b: b - a, "difference")
 
 
-def displaced(layout: Layout, q: Array, theta: Array) -> Array:
+def displaced(layout: Layout | None, q: Array, theta: Array) -> Array:
     """(..., nq) the pose to which the displacement theta (..., nu) leads from q (..., nq)."""
     return _each(layout, q, theta, operator.add, "integrate")
 
@@ -177,7 +177,7 @@ def _second(_: Array, b: Array) -> Array:
 
 
 def _each(
-    layout: Layout,
+    layout: Layout | None,
     q: Array,
     other: Array,
     plain: Callable[[Array, Array], Array],
@@ -186,7 +186,7 @@ def _each(
     """`plain` of the plain coordinates of every joint, and a rotation vector added to its quaternion, or that between
     two of them."""
     parts = []
-    for flat, ball, iq, iu in _parts(layout):
+    for _, flat, ball, iq, iu in _parts(layout):
         a, b = q[..., iq], other[..., iu if turn == "integrate" else iq]
         parts.append(plain(a[..., :flat], b[..., :flat]))
         if ball is not None:
@@ -194,10 +194,10 @@ def _each(
     return joined(parts) if parts else plain(q, other)
 
 
-def displacement_rate(layout: Layout, theta: Array, q: Array, u: Array) -> Array:
+def displacement_rate(layout: Layout | None, theta: Array, q: Array, u: Array) -> Array:
     """(..., nu) rate of the displacement theta (..., nu) from a fixed pose to q, at the velocities u (..., nu)."""
     parts = []
-    for joint, (flat, ball, iq, iu) in zip(_moving(layout), _parts(layout), strict=True):
+    for joint, flat, ball, iq, iu in _parts(layout):
         own = u[..., iu]
         if flat:
             N = joint.rate_matrix(q[..., iq])[..., :flat, :]
@@ -207,23 +207,18 @@ def displacement_rate(layout: Layout, theta: Array, q: Array, u: Array) -> Array
     return joined(parts) if parts else u
 
 
-def _moving(layout: Layout) -> list[Joint]:
-    return [joint for joint, _, iu in layout.joints() if iu.stop > iu.start]
-
-
-def _parts(layout: Layout) -> Iterator[tuple[int, SphericalJoint | None, slice, slice]]:
-    """Of every joint that moves: the number of plain coordinates, the ball behind them, slices of q and of u."""
-    for joint, iq, iu in layout.joints():
+def _parts(layout: Layout | None) -> Iterator[tuple[Joint, int, SphericalJoint | None, slice, slice]]:
+    """Every joint that moves, with the number of plain coordinates, the ball behind them, slices of q and of u; none of
+    equations of one's own."""
+    for joint, iq, iu in () if layout is None else layout.joints():
         if iu.stop == iu.start:
             continue
         flat = joint.facts.quaternion
-        if flat is None:
-            if joint.nq != joint.nu:
-                raise ValueError(f"a {joint.kind} joint has no chart: {joint.nq} coordinates, {joint.nu} velocities")
-            yield joint.nu, None, iq, iu
-        else:
-            frame = getattr(joint, "velocity_frame", "child")
-            yield flat, SphericalJoint(velocity_frame=frame), iq, iu
+        if flat is None and joint.nq != joint.nu:
+            raise ValueError(f"a {joint.kind} joint has no chart: {joint.nq} coordinates, {joint.nu} velocities")
+        frame = getattr(joint, "velocity_frame", "child")
+        ball = None if flat is None else SphericalJoint(velocity_frame=frame)
+        yield joint, joint.nu if flat is None else flat, ball, iq, iu
 
 
 SPLINE_DEGREE = 5

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Real
 from types import NoneType
 from typing import Any
@@ -34,11 +34,11 @@ from myoquat.analysis.control.discretization import Discretization, Posed, Sites
 from myoquat.analysis.control.explanation import explanation_of
 from myoquat.analysis.control.forward import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.goals.base import Goal, IntegralGoal
-from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
+from myoquat.analysis.control.guesses import default_sites, sites_of_mapping, sites_of_motion
 from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
 from myoquat.analysis.control.plants.base import Bound
-from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
+from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription
@@ -139,8 +139,29 @@ class Problem:
         for condition in self.constraints:
             if isinstance(condition, PathCondition):
                 condition.check(self.plant)
-        self._check_ends()
-        self._check_data()
+        first, last, path = self._ends
+        names = {unknown: name for name, unknown in self.quantities.unknowns.items()}
+        for where, end in (("initial", first), ("final", last)):
+            for unknown, bound in end.bounds.items():
+                own = Bound(*map(float, self.plant.state_bounds[unknown.place])) if unknown.field == "w" else None
+                check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown, own))
+                if unknown.field == "controls":
+                    raise ValueError(f"{where}: {names[unknown]!r} is a control, whose value at an end is not fixed")
+            for name, bound in end.angles.items():
+                check_inside(where, name, bound, path.angles.get(name))
+        if self.periodic is not None:
+            check_periodic_ends(self.periodic, self.quantities, first, last)
+        # loads, and what is followed, cover the duration
+        span = self.start + np.array([0.0, self._span[1]])
+        if self.loads is not None:
+            if math.isinf(self._span[1]):
+                raise ValueError("duration: loads over time need a greatest one that they cover, not inf")
+            self.loads.resampled(span)
+        for goal in self.statement.integrals:
+            if self.statement.fixed:
+                goal.samples(self.plant, span)
+            elif type(goal).samples is not IntegralGoal.samples:
+                raise ValueError(f"goal {goal.title!r} follows data over time, which needs a fixed duration")
 
     def __repr__(self) -> str:
         low, high = self._span
@@ -208,52 +229,15 @@ class Problem:
     @cached_property
     def _ends(self) -> tuple[Ends, Ends, Ends]:
         """Bounds at the start, at the end, and on the path."""
-        names = self.quantities
+        names, model = self.quantities, self.model
         first, last = names.at_end(self.initial, "initial"), names.at_end(self.final, "final")
-        held = {name: value for name, value in self._locked.items()
-                if names.unknowns[name] not in first.bounds | last.bounds}  # fmt: skip
-        if held:
+        # locked coordinates of an unknown motion stay where the model starts
+        if isinstance(model, Model) and self.prescribed is None:
+            start = dict(zip(model.system.coordinate_names, map(float, model.start), strict=True))
+            held = {c.name: start[c.name] for c in model.coordinates if c.locked and c.name in start
+                    and names.unknowns[c.name] not in first.bounds | last.bounds}  # fmt: skip
             first = names.at_end({**self.initial, **held}, "initial")
         return first, last, names.bounds(self.bounds, "bounds")
-
-    @cached_property
-    def _locked(self) -> dict[str, float]:
-        """The locked coordinates of a model whose motion is unknown, and where the model starts."""
-        if not isinstance(self.model, Model) or self.prescribed is not None:
-            return {}
-        names, start = self.model.system.coordinate_names, self.model.start
-        return {c.name: float(start[names.index(c.name)]) for c in self.model.coordinates
-                if c.locked and c.name in names}  # fmt: skip
-
-    def _check_ends(self) -> None:
-        """ValueError where an end lies outside the bounds of the path."""
-        first, last, path = self._ends
-        names = {unknown: name for name, unknown in self.quantities.unknowns.items()}
-        for where, end in (("initial", first), ("final", last)):
-            for unknown, bound in end.bounds.items():
-                check_inside(where, names.get(unknown, ""), bound, path.bounds.get(unknown, self._own_bound(unknown)))
-                if unknown.field == "controls":
-                    raise ValueError(f"{where}: {names[unknown]!r} is a control, whose value at an end is not fixed")
-            for name, bound in end.angles.items():
-                check_inside(where, name, bound, path.angles.get(name))
-        if self.periodic is not None:
-            check_periodic_ends(self.periodic, self.quantities, first, last)
-
-    def _check_data(self) -> None:
-        """ValueError where loads or what is followed do not cover the duration."""
-        if self.loads is not None:
-            if math.isinf(self._span[1]):
-                raise ValueError("duration: loads over time need a greatest one that they cover, not inf")
-            self.loads.resampled(self.start + np.array([0.0, self._span[1]]))
-        for goal in self.statement.integrals:
-            if self.statement.fixed:
-                goal.samples(self.plant, self.start + np.array([0.0, self._span[1]]))
-            elif type(goal).samples is not IntegralGoal.samples:
-                raise ValueError(f"goal {goal.title!r} follows data over time, which needs a fixed duration")
-
-    def _own_bound(self, unknown: Unknown) -> Bound | None:
-        """The bound that the plant itself has for a state."""
-        return Bound(*map(float, self.plant.state_bounds[unknown.place])) if unknown.field == "w" else None
 
     @cached_property
     def statement(self) -> Statement:
@@ -305,17 +289,11 @@ class Problem:
         MissingExtraError without CasADi. A result that is no solution is returned too: `Solution.status` says why.
         """
         check_types(refine=(refine, (Refinement, NoneType)), watch=(watch, (CALLABLE, NoneType)))
-        if refine is None:
-            return self._solve(guess, solver, watch)
-        return self._solve_refined(guess, solver, refine, watch)
-
-    def _solve_refined(self, guess: Any, solver: Ipopt | None, settings: Refinement, watch: Any) -> Solution:
-        """Solutions on finer and finer meshes, each from the one before, while they converge."""
         problem, meshes, solution = self, list[MeasuredMesh](), self._solve(guess, solver, watch)
-        while solution.success:
+        while refine is not None and solution.success:  # on finer and finer meshes, each from the one before
             meshes.append(MeasuredMesh(problem.mesh, solution.interval_errors()))
-            mesh = refined(meshes[-1], self.method.order, settings)
-            if mesh is None or len(meshes) > settings.repetitions:
+            mesh = refined(meshes[-1], self.method.order, refine)
+            if mesh is None or len(meshes) > refine.repetitions:
                 break
             problem = replace(problem, intervals=tuple(map(float, mesh)))
             solution = problem._solve(solution, solver, watch)
@@ -329,18 +307,18 @@ class Problem:
         if solver.hessian == "exact":
             check_third_derivatives(self.plant)
         posed = self.posed(guess)
-        program, motion = posed.discretization.program, partial(self._motion, posed)
-        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver, watch, motion)
+
+        def motion(x: Array) -> Motion:
+            """That of the variables at the nodes."""
+            if self.plant.system is None:
+                raise ValueError("a problem of equations of one's own has no motion of bodies")
+            nodes, sites = self.layout.nodes, posed.discretization.sites(x)
+            time = self.start + self.layout.fractions[nodes] * sites.duration
+            return Motion(self.plant.system, time, sites.q[nodes], sites.fields["u"][nodes])
+
+        found = run_ipopt(posed.discretization.program, posed.x, posed.bounds, posed.limits, solver, watch, motion)
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
         return solution_of(self.statement, posed.discretization, found, explanation)
-
-    def _motion(self, posed: Posed, x: Array) -> Motion:
-        """That of the variables at the nodes."""
-        if self.plant.system is None:
-            raise ValueError("a problem of equations of one's own has no motion of bodies")
-        nodes, sites = self.layout.nodes, posed.discretization.sites(x)
-        time = self.start + self.layout.fractions[nodes] * sites.duration
-        return Motion(self.plant.system, time, sites.q[nodes], sites.fields["u"][nodes])
 
     def goal_values(
         self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None
@@ -360,11 +338,31 @@ class Problem:
 
     def posed(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None) -> Posed:
         """The nonlinear program about a guess, as `solve` takes it, with its checks."""
-        sites = self._sites(guess)
+        (first, last, path), plant, sites = self._ends, self.plant, self._sites(guess)
         if isinstance(guess, Mapping):
             check_guessed_duration(self.statement, sites)
-        discretization = Discretization(self.statement, self.layout, self._references(sites))
-        x, bounds = discretization.variables(sites), self._variable_bounds(discretization)
+        # the centres of the charts are the guess, and at the ends the poses that are fixed there
+        references = sites.q.copy()
+        for place, pose in ((0, first.pose), (-1, last.pose)):
+            if pose is not None:
+                references[place] = np.where(np.isnan(pose), references[place], pose)
+        discretization = Discretization(self.statement, self.layout, references)
+
+        bounds, index = np.tile([-np.inf, np.inf], (discretization.size, 1)), discretization.index
+        own = {("w", k): limit for k, limit in enumerate(plant.state_bounds)}
+        own |= {("controls", k): limit for k, limit in enumerate(plant.control_bounds)}
+        for (name, k), limit in (own | path.bounds).items():
+            indices = index[name][:, k]
+            bounds[indices[indices >= 0]] = limit
+        for site, end in ((0, first), (-1, last)):
+            for (name, k), bound in end.bounds.items():
+                place = index[name][site, k]
+                low, high = bounds[place]
+                bounds[place] = max(low, bound.lower), min(high, bound.upper)
+        bounds[discretization.duration_index] = self._span
+        bounds[discretization.parameter_indices] = plant.unknown.bounds / plant.unknown.scales[:, None]
+
+        x = discretization.variables(sites)
         if guess is not None and not isinstance(guess, (Solution, MocoTrajectory)):
             check_guess(discretization, x, bounds)
         x = np.clip(x, bounds[:, 0], bounds[:, 1])
@@ -383,58 +381,16 @@ class Problem:
             check_same_unknowns(self.plant, guess.statement.plant)
             return guess.at_sites(self.statement, self.layout)
         first, last, _ = self._ends
-        otherwise = default_sites(self.statement, self.layout, Frame(first.pose, last.pose))
+        otherwise = default_sites(self.statement, self.layout, (first.pose, last.pose))
         if isinstance(guess, MocoTrajectory):
             return sites_of_trajectory(self.statement, self.layout, guess, otherwise)
-        if guess is None:
-            guess = {}
-        spans = {name: v for name, v in self._spanning().items() if name not in guess}
-        between = sites_of_mapping(self.statement, self.layout, spans, self.quantities, otherwise)
-        return sites_of_mapping(self.statement, self.layout, guess, self.quantities, between)
-
-    def _spanning(self) -> dict[str, Array]:
-        """Straight lines between the values of states and velocities that are fixed at the ends."""
-        first, last, _ = self._ends
-        found = {}
-        for name, unknown in self.quantities.unknowns.items():
+        spans: dict[str, Any] = {}
+        for name, unknown in self.quantities.unknowns.items():  # straight lines between states that are fixed at ends
             known = [e.bounds[unknown] for e in (first, last) if unknown in e.bounds]
             fixed = [bound.lower for bound in known if bound.lower == bound.upper]
             if fixed and unknown.field == "w":
-                found[name] = np.array([fixed[0], fixed[-1]])
-        return found
-
-    def _references(self, sites: Sites) -> Array:
-        """(s, nq) centres of the charts: the guess, and at the ends the poses that are fixed there."""
-        references = sites.q.copy()
-        for place, end in zip((0, -1), self._ends[:2], strict=True):
-            if end.pose is not None:
-                references[place] = np.where(np.isnan(end.pose), references[place], end.pose)
-        return references
-
-    def _variable_bounds(self, discretization: Discretization) -> Array:
-        """(n, 2) bounds of the variables."""
-        bounds = np.tile([-np.inf, np.inf], (discretization.size, 1))
-        self._put_bounds(bounds, discretization.index)
-        bounds[discretization.duration_index] = self._span
-        unknown = self.plant.unknown
-        bounds[discretization.parameter_indices] = unknown.bounds / unknown.scales[:, None]
-        return bounds
-
-    def _put_bounds(self, bounds: Array, index: dict[str, Array]) -> None:
-        first, last, path = self._ends
-        own = (("w", self.plant.state_bounds), ("controls", self.plant.control_bounds))
-        for name, limits in own:
-            for k, limit in enumerate(limits):
-                indices = index[name][:, k]
-                bounds[indices[indices >= 0]] = limit
-        for (name, k), bound in path.bounds.items():
-            indices = index[name][:, k]
-            bounds[indices[indices >= 0]] = bound
-        for site, end in ((0, first), (-1, last)):
-            for (name, k), bound in end.bounds.items():
-                place = index[name][site, k]
-                low, high = bounds[place]
-                bounds[place] = max(low, bound.lower), min(high, bound.upper)
+                spans[name] = np.array([fixed[0], fixed[-1]])
+        return sites_of_mapping(self.statement, self.layout, spans | dict(guess or {}), self.quantities, otherwise)
 
 
 @frozen

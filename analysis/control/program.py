@@ -42,14 +42,12 @@ class BlockFormula:
 
     def __call__(self, v: Array, d: Array) -> dict[str, Array]:
         rows, terms = self.function(v, d)
-        found = {"rows": joined(rows) if rows else None, "terms": joined([t[..., None] for t in terms]) if terms else v}
-        return {name: _checked(self.name, name, found[name], n) for name, n in self.outputs.items()}
-
-
-def _checked(block: str, output: str, values: Array | None, expected: int) -> Array:
-    if values is None or values.shape[-1] != expected:
-        raise ValueError(f"{block}: {expected} {output} are expected, not {0 if values is None else values.shape[-1]}")
-    return values
+        parts = {"rows": rows, "terms": [term[..., None] for term in terms]}
+        found = {name: joined(parts[name]) if parts[name] else v[..., :0] for name in self.outputs}
+        for name, n in self.outputs.items():
+            if found[name].shape[-1] != n:
+                raise ValueError(f"{self.name}: {n} {name} are expected, not {found[name].shape[-1]}")
+        return found
 
 
 class BlockKernels:
@@ -141,38 +139,29 @@ class Block:
 @frozen(eq=False)
 class Pattern:
     """The nonzeros of a sparse matrix, column by column: `rows` (nonzeros,) and `columns`, the starts (n + 1,) of each
-    column. `nonzeros` has the nonzero of every entry of the blocks, -1 for entries that are left out."""
+    column. `nonzeros` has the nonzero of every entry of the blocks, one behind the last for entries left out."""
 
     rows: Array
     columns: Array
     nonzeros: Array
 
     @classmethod
-    def of(cls, rows: Array, columns: Array, shape: tuple[int, int], kept: Array | None = None) -> "Pattern":
-        """From the entries of the blocks; several may share a nonzero."""
-        keys = columns.astype(np.int64) * shape[0] + rows
-        chosen = np.ones(len(keys), dtype=bool) if kept is None else kept
-        unique, inverse = np.unique(keys[chosen], return_inverse=True)
-        nonzeros = np.full(len(keys), -1)
-        nonzeros[chosen] = inverse
+    def of(cls, entries: Sequence[tuple[Array, Array]], shape: tuple[int, int], upper: bool = False) -> "Pattern":
+        """From the rows and columns of the entries of the blocks, of which several may share a nonzero. upper: those
+        below the diagonal are left out."""
+        none = np.zeros(0, dtype=np.int64)
+        rows, columns = (np.concatenate([none, *(entry[k].ravel() for entry in entries)]) for k in (0, 1))
+        kept = rows <= columns if upper else np.ones(len(rows), dtype=bool)
+        unique, inverse = np.unique((columns * shape[0] + rows)[kept], return_inverse=True)
+        nonzeros = np.full(len(rows), len(unique))
+        nonzeros[kept] = inverse
         starts = np.searchsorted(unique // shape[0], np.arange(shape[1] + 1))
         return cls(unique % shape[0], starts, nonzeros)
 
-    @cached_property
-    def _shared(self) -> bool:
-        return len(self.rows) != len(self.nonzeros) or len(np.unique(self.nonzeros)) != len(self.nonzeros)
-
-    @cached_property
-    def _bins(self) -> Array:
-        """The nonzero of every entry; entries that are left out are added up in one more place behind the others."""
-        return np.where(self.nonzeros >= 0, self.nonzeros, len(self.rows))
-
-    def fill(self, values: Array, out: Array) -> None:
+    def fill(self, values: Sequence[Array], out: Array) -> None:
         """Add the entries of the blocks into the nonzeros."""
-        if self._shared:
-            out[:] = np.bincount(self._bins, weights=values, minlength=len(self.rows) + 1)[: len(self.rows)]
-        else:
-            out[self.nonzeros] = values
+        n, weights = len(self.rows), np.concatenate([np.zeros(0), *(part.ravel() for part in values)])
+        out[:] = np.bincount(self.nonzeros, weights=weights, minlength=n + 1)[:n]
 
 
 class Program:
@@ -196,17 +185,16 @@ class Program:
 
     def objective(self, x: Array) -> float:
         """The objective."""
-        return float(sum(np.sum(v["terms"] * b.weights) for v, b in self._with("terms", x)))
+        both = zip(self.values(x), self.blocks, strict=True)
+        return float(sum(np.sum(values["terms"] * block.weights) for values, block in both if "terms" in values))
 
     def constraints(self, x: Array) -> Array:
         """(rows,) the constraints."""
         found = np.zeros(self.rows)
-        for values, block in self._with("rows", x):
-            found[block.rows] = values["rows"]
+        for values, block in zip(self.values(x), self.blocks, strict=True):
+            if "rows" in values:
+                found[block.rows] = values["rows"]
         return found
-
-    def _with(self, output: str, x: Array) -> list[tuple[dict[str, Array], Block]]:
-        return [(v, b) for v, b in zip(self.values(x), self.blocks, strict=True) if output in v]
 
     # ---- first derivatives -----------------------------------------------------------------------------------
 
@@ -230,21 +218,15 @@ class Program:
     @cached_property
     def jacobian_pattern(self) -> Pattern:
         """The pattern of the derivatives of the constraints by x, (rows, size)."""
-        rows, columns = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
-        for block in self._constrained:
+        entries = []
+        for block in (block for block in self.blocks if block.formula.rows):
             i, j = block.pattern("rows")
-            rows.append(block.rows[:, i].ravel())
-            columns.append(block.variables[:, j].ravel())
-        return Pattern.of(np.concatenate(rows), np.concatenate(columns), (self.rows, self.size))
-
-    @property
-    def _constrained(self) -> list[Block]:
-        return [block for block in self.blocks if block.formula.rows]
+            entries.append((block.rows[:, i], block.variables[:, j]))
+        return Pattern.of(entries, (self.rows, self.size))
 
     def jacobian(self, x: Array, out: Array) -> None:
         """Write the nonzeros of the constraints' Jacobian."""
-        found = [slopes["rows"].ravel() for slopes in self.derivatives(x) if "rows" in slopes]
-        self.jacobian_pattern.fill(np.concatenate(found) if found else np.zeros(0), out)
+        self.jacobian_pattern.fill([slopes["rows"] for slopes in self.derivatives(x) if "rows" in slopes], out)
 
     def jacobian_matrix(self, x: Array) -> Any:
         """(rows, size) the constraints' Jacobian, a sparse matrix of SciPy."""
@@ -258,15 +240,12 @@ class Program:
     @cached_property
     def hessian_pattern(self) -> Pattern:
         """The pattern of the upper triangle of the Lagrangian's Hessian, (size, size)."""
-        rows, columns = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+        entries = []
         for block in self.blocks:
             i, j = block.curvature_pattern()
-            rows.append(block.variables[:, i].ravel())
-            columns.append(block.variables[:, j].ravel())
-        i, j = np.concatenate(rows), np.concatenate(columns)
-        return Pattern.of(i, j, (self.size, self.size), i <= j)
+            entries.append((block.variables[:, i], block.variables[:, j]))
+        return Pattern.of(entries, (self.size, self.size), upper=True)
 
     def hessian(self, x: Array, factor: float, multipliers: Array, out: Array) -> None:
         """Write the nonzeros of the upper triangle of the Hessian of the Lagrangian."""
-        found = [block.curvature(x, factor, multipliers).ravel() for block in self.blocks]
-        self.hessian_pattern.fill(np.concatenate(found) if found else np.zeros(0), out)
+        self.hessian_pattern.fill([block.curvature(x, factor, multipliers) for block in self.blocks], out)

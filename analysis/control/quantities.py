@@ -1,6 +1,7 @@
 """Names of a problem: which unknown a name means, and the bounds that are given by names."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,31 +38,23 @@ class Quantities:
     """The names of a plant's unknowns."""
 
     def __init__(self, plant: Plant) -> None:
-        self.plant = plant
+        self.plant, system = plant, plant.system
         self.unknowns: dict[str, Unknown] = {}
-        self.angles: tuple[str, ...] = ()
+        self.angles: tuple[str, ...] = () if system is None else tuple(system.angle_names)
         self.balls: dict[str, tuple[slice, slice]] = {}
-        if plant.system is not None:
-            self.angles = tuple(plant.system.angle_names)
-            self._add_coordinates()
-        coordinates = (*self.unknowns, *self.angles)
-        self.fields = {"coordinates": coordinates, "velocities": plant.velocity_names, "states": plant.state_names,
-                       "controls": plant.control_names}  # fmt: skip
+        bodies = () if system is None else zip(system.bodies, system.q_slices, system.u_slices, strict=True)
+        for body, iq, iu in bodies:
+            flat, nu = body.joint.facts.quaternion, body.joint.nu
+            for k, name in enumerate(body.names_of_coordinates[: nu if flat is None else flat]):
+                self.unknowns[name] = Unknown("z", iu.start + k)
+            if flat is not None and nu:
+                self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
+        self.fields = {"coordinates": (*self.unknowns, *self.angles), "velocities": plant.velocity_names,
+                       "states": plant.state_names, "controls": plant.control_names}  # fmt: skip
         for field, names in zip(("u", "w", "controls"), list(self.fields.values())[1:], strict=True):
             for place, name in enumerate(names):
                 key = f"{FIELDS[field]}.{name}" if name in self.unknowns else name
                 self.unknowns[key] = Unknown(field, place)
-
-    def _add_coordinates(self) -> None:
-        system = self.plant.system
-        assert system is not None
-        names = system.coordinate_names
-        for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-            flat = body.joint.facts.quaternion
-            for k in range(body.joint.nu if flat is None else flat):
-                self.unknowns[names[iq.start + k]] = Unknown("z", iu.start + k)
-            if flat is not None and body.joint.nu:
-                self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
 
     @property
     def constant(self) -> set[str]:
@@ -114,69 +107,45 @@ class Quantities:
 
     def at_end(self, given: Mapping[str, Any], where: str) -> Ends:
         """What is given at one end, whole poses, velocities and rotations among it."""
-        plain = {k: v for k, v in given.items() if k not in WHOLE and k not in self.balls}
-        ends = self.bounds(plain, where)
-        pose = np.full(self.plant.nq, np.nan)
-        self._check_once(given, where)
-        for name in self.balls:
-            if name in given:
-                pose[self.balls[name][0]] = self._rotation(name, given[name], where)
-        if "q" in given:
-            pose = self._whole_pose(given["q"], where)
-        if "u" in given:
-            values = self._whole_velocity(given["u"], where)
-            ends.bounds.update({Unknown("u", i): interval(where, float(x)) for i, x in enumerate(values)})
-        ends.bounds.update(self._fixed(pose))
-        self._put_fixed(ends.bounds, pose)
-        return Ends(ends.bounds, ends.angles, pose if not np.isnan(pose).all() else None)
-
-    def _check_once(self, given: Mapping[str, Any], where: str) -> None:
-        """ValueError for a coordinate, rotation or velocity that a whole pose or velocity beside it fixes too."""
+        plant, system = self.plant, self.plant.system
+        ends = self.bounds({k: v for k, v in given.items() if k not in WHOLE and k not in self.balls}, where)
         for whole, field, others in (("q", "z", self.balls), ("u", "u", {})):
             twice = [n for n in given if n in others or (n in self.unknowns and self.unknowns[n].field == field)]
             if whole in given and twice:
                 raise ValueError(f"{where}: {twice[0]!r} is given twice, by its name and by {whole!r}")
-
-    def _whole_velocity(self, value: Any, where: str) -> Array:
-        values, n = real_array(f"{where}: u", value), self.plant.nu
-        if values.shape not in ((), (n,)) or not np.isfinite(values).all():
-            raise ValueError(f"{where}: 'u' needs one finite number for all or ({n},) of them, not {value!r}")
-        return np.broadcast_to(values, (n,))
-
-    def _put_fixed(self, bounds: Mapping[Unknown, Bound], pose: Array) -> None:
-        """Write plain coordinates that are fixed by name into the pose."""
-        system = self.plant.system
-        for name, unknown in self.unknowns.items():
-            if unknown.field == "z" and system is not None and unknown in bounds:
-                bound = bounds[unknown]
-                if bound.lower == bound.upper:
-                    pose[system.coordinate_names.index(name)] = bound.lower
-
-    def _rotation(self, name: str, value: Any, where: str) -> Array:
-        Q = real_array(f"{where}: {name}", value)
-        if Q.shape != (4,) or not abs(np.linalg.norm(Q) - 1) < 1e-6:
-            raise ValueError(f"{where}: {name!r} needs a unit quaternion (4,), not {value!r}")
-        return Q
-
-    def _whole_pose(self, value: Any, where: str) -> Array:
-        if self.plant.system is None:
-            raise ValueError(f"{where}: 'q' is the pose of a model; equations of one's own have none")
-        try:
-            return self.plant.system.check_q(value).copy()
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
-
-    def _fixed(self, pose: Array) -> dict[Unknown, Bound]:
-        """Bounds that hold a pose: plain coordinates at their values, rotations at the centre of their charts."""
-        system, found = self.plant.system, {}
+        if "u" in given:
+            values = real_array(f"{where}: u", given["u"])
+            if values.shape not in ((), (plant.nu,)) or not np.isfinite(values).all():
+                raise ValueError(
+                    f"{where}: 'u' needs one finite number for all or ({plant.nu},) of them, not {given['u']!r}"
+                )
+            for i, x in enumerate(np.broadcast_to(values, (plant.nu,)).tolist()):
+                ends.bounds[Unknown("u", i)] = Bound(x, x)
         if system is None:
-            return {}
+            if "q" in given:
+                raise ValueError(f"{where}: 'q' is the pose of a model; equations of one's own have none")
+            return ends
+
+        pose = np.full(plant.nq, np.nan)
+        if "q" in given:
+            try:
+                pose = system.check_q(given["q"]).copy()
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
+        for name, (in_q, in_u) in self.balls.items():
+            if name in given:
+                Q = real_array(f"{where}: {name}", given[name])
+                if Q.shape != (4,) or not abs(np.linalg.norm(Q) - 1) < 1e-6:
+                    raise ValueError(f"{where}: {name!r} needs a unit quaternion (4,), not {given[name]!r}")
+                pose[in_q] = Q
+            if not np.isnan(pose[in_q]).any():  # rotations are held at the centre of their charts
+                ends.bounds.update({Unknown("z", i): Bound(0.0, 0.0) for i in range(in_u.start, in_u.stop)})
         for name, unknown in self.unknowns.items():
-            if unknown.field == "z":
-                value = float(pose[system.coordinate_names.index(name)])
-                if not np.isnan(value):
-                    found[unknown] = Bound(value, value)
-        for q_slice, u_slice in self.balls.values():
-            if not np.isnan(pose[q_slice]).any():
-                found |= {Unknown("z", i): Bound(0.0, 0.0) for i in range(u_slice.start, u_slice.stop)}
-        return found
+            if unknown.field == "z":  # fixed by the pose, or by name
+                place = system.coordinate_names.index(name)
+                if not np.isnan(pose[place]):
+                    ends.bounds[unknown] = Bound(float(pose[place]), float(pose[place]))
+                bound = ends.bounds.get(unknown)
+                if bound is not None and bound.lower == bound.upper:
+                    pose[place] = bound.lower
+        return replace(ends, pose=None if np.isnan(pose).all() else pose)

@@ -273,7 +273,24 @@ class Solution(Shown, Curves, Solved):
 
     def controls_at(self, time: Array) -> Array:
         """(t, nc) controls at any times [s]: the polynomials of the transcription, constant for the midpoint rule."""
-        return controls_at(self.statement, self.layout, self.sites, np.asarray(time, dtype=float))
+        layout, times = self.layout, np.asarray(time, dtype=float)
+        at, points = (
+            (times - self.statement.start) / self.duration,
+            getattr(self.statement.transcription, "points", (0.5,)),
+        )
+        nodes, driven = layout.fractions[layout.nodes], layout.having("controls")
+        interval = np.clip(np.searchsorted(nodes, at, side="right") - 1, 0, len(nodes) - 2)
+        found = np.zeros((len(times), self.statement.plant.nc))
+        for k in np.unique(interval):
+            # the control points of the interval, without a node that is another interval's own
+            first, last = layout.nodes[k], layout.nodes[k + 1]
+            own = driven[(driven > first - (points[0] == 0)) & (driven < last + (points[-1] == 1))]
+            here, x = interval == k, layout.fractions[own]
+            for i, site in enumerate(own):  # Lagrange's polynomials
+                others = np.delete(x, i)
+                weight = np.prod((at[here, None] - others) / (x[i] - others), axis=1)
+                found[here] += weight[:, None] * self.sites.fields["controls"][site]
+        return found
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Coordinates, velocities, states and controls by their names at the nodes, over the index time [s]."""
@@ -338,7 +355,7 @@ class Solution(Shown, Curves, Solved):
         )
         lines.append(f"Objective {self.objective:.8g}:")
         lines += [f"  {name}: {value:.8g}" for name, value in self.goals.items()]
-        lines += [] if self.success else [*self._weak_controls(), *self._obstacles()]
+        lines += [] if self.success else self._obstacles()
         if self.alternating:
             lines.append(
                 f"{', '.join(map(repr, self.alternating))}: up and down in every interval, which is no motion of the "
@@ -351,18 +368,14 @@ class Solution(Shown, Curves, Solved):
         lines += [*self.explanation.lines(), f"Greatest error of |Q|: {each or '0'}."]
         return "\n".join([*lines, *mesh_lines(self.meshes)])
 
-    def _weak_controls(self) -> list[str]:
-        """The controls that are at a bound at most of their points: what is asked for may be beyond them."""
-        count, active, found = len(self.control_time), self.explanation.active, []
+    def _obstacles(self) -> list[str]:
+        """Controls that are at a bound at most of their points, so that what is asked for may be beyond them, and what
+        is known to keep solvers with exact derivatives from a solution."""
+        plant, count, active, found = self.statement.plant, len(self.control_time), self.explanation.active, list[str]()
         for name in self.control_names:
             at = sum(active.get(f"{name}, {side}", 0) for side in ("lower", "upper"))
             if at > count / 2:
                 found.append(f"{name!r} is at a bound at {at} of {count} points: it may be too weak for what is asked.")
-        return found
-
-    def _obstacles(self) -> list[str]:
-        """What is known to keep solvers with exact derivatives from a solution."""
-        plant, found = self.statement.plant, list[str]()
         if isinstance(plant, MuscledPlant) and plant.jumping:
             found.append(
                 f"The derivative of activation dynamics jumps where excitation and activation are equal "
@@ -399,16 +412,19 @@ class Solution(Shown, Curves, Solved):
     def at_sites(self, statement: Statement, layout: Layout) -> Sites:
         """The motion at the sites of another mesh or transcription of the same problem. Unknown parameters count by
         their names; those that this solution does not have are at their starts."""
-        at = layout.fractions
-        there = self.layout.having("z")
-        mine = self.layout.fractions[there]
-        fields = {name: _resampled(self.layout, name, values, at) for name, values in self.sites.fields.items()}
+        at, own, system = layout.fractions, self.layout, statement.plant.system
+        fields = {}
+        for name, values in self.sites.fields.items():  # straight lines, constant beyond the first and the last site
+            known, fields[name] = own.having(name), np.zeros((len(at), values.shape[1]))
+            for k, column in enumerate(values[known].T if len(known) else ()):
+                fields[name][:, k] = np.interp(at, own.fractions[known], column)
         q = np.zeros((len(at), statement.plant.nq))
-        if statement.plant.system is not None:
-            q = interpolated_pose(Motion(statement.plant.system, mine, self.sites.q[there]), at)
-        unknown, mine_by_name = statement.plant.unknown, self.parameters
+        if system is not None:
+            known = own.having("z")
+            q = interpolated_pose(Motion(system, own.fractions[known], self.sites.q[known]), at)
+        unknown, by_name = statement.plant.unknown, self.parameters
         starts = zip(unknown.names, unknown.start, strict=True)
-        return Sites(self.duration, q, fields, np.array([mine_by_name.get(name, start) for name, start in starts]))
+        return Sites(self.duration, q, fields, np.array([by_name.get(name, start) for name, start in starts]))
 
 
 def _alternates(time: Array, values: Array, points: int) -> bool:
@@ -424,48 +440,6 @@ def _alternates(time: Array, values: Array, points: int) -> bool:
     in_turn = (np.abs(sides.sum(axis=-1)) < points + 1).all(axis=1) & (rows != 0.0).all(axis=1)
     size = np.abs(rows).mean(axis=1) / 2
     return bool((in_turn & (size > ALTERNATING_SHARE * np.abs(values).max())).any())
-
-
-def _resampled(layout: Layout, name: str, values: Array, at: Array) -> Array:
-    """A field at other fractions of the duration, by straight lines, constant beyond its first and last site."""
-    there = layout.having(name)
-    if not len(there):
-        return np.zeros((len(at), values.shape[1]))
-    mine = layout.fractions[there]
-    columns = [np.interp(at, mine, values[there, k]) for k in range(values.shape[1])]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(at), 0))
-
-
-def controls_at(statement: Statement, layout: Layout, sites: Sites, time: Array) -> Array:
-    """(t, nc) the controls of a transcription between its points."""
-    fractions = (time - statement.start) / sites.duration
-    nodes, driven = layout.fractions[layout.nodes], layout.having("controls")
-    interval = np.clip(np.searchsorted(nodes, fractions, side="right") - 1, 0, len(nodes) - 2)
-    found = np.zeros((len(time), statement.plant.nc))
-    for k in np.unique(interval):
-        here = interval == k
-        own = driven[(driven >= layout.nodes[k]) & (driven <= layout.nodes[k + 1])]
-        own = _of_interval(statement, layout, own, int(k))
-        found[here] = _lagrange(layout.fractions[own], sites.fields["controls"][own], fractions[here])
-    return found
-
-
-def _of_interval(statement: Statement, layout: Layout, own: Array, k: int) -> Array:
-    """The control points of an interval without a node that is another interval's own."""
-    points = getattr(statement.transcription, "points", (0.5,))
-    first, last = layout.nodes[k], layout.nodes[k + 1]
-    keep = [s for s in own if (s != first or points[0] == 0) and (s != last or points[-1] == 1)]
-    return np.array(keep)
-
-
-def _lagrange(points: Array, values: Array, at: Array) -> Array:
-    """(t, n) the polynomial through values (k, n) at points (k,)."""
-    total = np.zeros((len(at), values.shape[1]))
-    for i, x in enumerate(points):
-        others = np.delete(points, i)
-        weight = np.prod((at[:, None] - others) / (x - others), axis=1) if len(others) else np.ones(len(at))
-        total += weight[:, None] * values[i]
-    return total
 
 
 def goals_at(statement: Statement, discretization: Discretization, x: Array) -> dict[str, float]:

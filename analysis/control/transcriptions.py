@@ -34,12 +34,12 @@ __all__ = [
     "Collocation",
     "Gauss",
     "HermiteSimpson",
+    "IntervalRule",
     "Layout",
     "Midpoint",
     "MultipleShooting",
     "Radau",
     "RowsAndTerms",
-    "Shot",
     "Slot",
     "Transcription",
     "Trapezoid",
@@ -83,19 +83,6 @@ class Layout:
     inner: Array
     fields: tuple[tuple[str, ...], ...]
 
-    @classmethod
-    def with_middles(
-        cls, mesh: Array, first: tuple[str, ...], middle: tuple[str, ...], node: tuple[str, ...]
-    ) -> "Layout":
-        """Nodes and one point in the middle of every interval, with the fields of the first node, of the middles and of
-        the other nodes."""
-        n = len(mesh) - 1
-        fractions = np.empty(2 * n + 1)
-        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
-        return cls(
-            fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], (first, *(middle, node) * n)
-        )
-
     @property
     def steps(self) -> Array:
         """(n,) length of each interval as a fraction of the duration."""
@@ -134,8 +121,49 @@ class Transcription(Record, ABC):
         """(k,) the weight, as a fraction of the duration, of every site with equations in integrals."""
 
 
+At = Callable[..., Point]  # of a number in `IntervalRule.times` and of fields: time, names, controls and loads added
+Integrand = Callable[[int, Point], list[Array]]
+
+
 @frozen
-class Midpoint(Transcription):
+class IntervalRule(Transcription):
+    """States at the nodes, controls constant on every interval, and one formula from each node to the next."""
+
+    fields: ClassVar[tuple[str, ...]] = ("controls",)  # of an interval
+    steps: ClassVar[int] = 1  # of an interval, at each of which path constraints hold
+
+    def layout(self, mesh: Array) -> Layout:
+        n = len(mesh) - 1
+        fractions = np.empty(2 * n + 1)
+        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
+        fields = (STATE, *(self.fields, (*STATE, "moves")) * n)
+        return Layout(fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], fields)
+
+    def quadrature(self, layout: Layout) -> Array:
+        return layout.steps
+
+    @abstractmethod
+    def times(self, layout: Layout) -> Array:
+        """(n, k) fractions of the duration at which the rule has points in every interval."""
+
+    @abstractmethod
+    def names(self, plant: Plant) -> tuple[str, ...]:
+        """A name for each of the rows that join two nodes."""
+
+    @abstractmethod
+    def rows(
+        self, plant: Plant, values: Values, at: At, h: Array, moves: tuple[Array, Array], integrand: Integrand
+    ) -> tuple[list[Array], list[Array], list[Point]]:
+        """The formula: by how much the state at the end differs from the rule's, the integrals over the interval, and
+        the points at which path constraints hold.
+
+        `values` are the fields in the interval, at its start and at its end; h (..., 1) [s] is the length of a step.
+        `moves` are those of pose and velocities onto constraints at the end.
+        """
+
+
+@frozen
+class Midpoint(IntervalRule):
     """q_1 = q_0 exp(h (u_0 + u_1) / 2) and the equations of motion at q_0 exp(h (u_0 + u_1) / 4), (u_0 + u_1) / 2 and
     udot = (u_1 - u_0) / h. It is of order 2, with the fewest unknowns. States are at the nodes, controls are constant
     on every interval. Path constraints and integrals are taken at the middle of the intervals.
@@ -146,35 +174,28 @@ class Midpoint(Transcription):
     """
 
     title = "midpoint"
+    fields = ("controls", "multipliers")
 
     @property
     def order(self) -> int:
         return 2
 
-    def layout(self, mesh: Array) -> Layout:
-        return Layout.with_middles(mesh, STATE, ("controls", "multipliers"), (*STATE, "moves"))
+    def times(self, layout: Layout) -> Array:
+        return layout.fractions[layout.inner]
 
-    def quadrature(self, layout: Layout) -> Array:
-        return layout.steps
+    def names(self, plant: Plant) -> tuple[str, ...]:
+        return tuple(f"change of the pose along {name}" for name in plant.velocity_names)
 
-    def point(self, plant: Plant, base: Point, values: Values, h: Array) -> tuple[Point, list[Array]]:
-        """The formula: the point in the middle of an interval, and the rows of its constraints.
-
-        `values` are the fields at middle, start and end. The rows say by how much the pose at the end differs from the
-        rule's, and how far that end is from the constraints. `base` has time, names and loads; h (..., 1) [s].
-        """
-        middle, start, end = values
-        q0, q1, u = start["q"], end["q"], (start["u"] + end["u"]) / 2
-        w, wdot = (start["w"] + end["w"]) / 2, (end["w"] - start["w"]) / h
-        change, gap = end["u"] - start["u"], plant.displacement(plant.moved(q0, h * u), q1)
-        rows = [gap]
-        if plant.constraints is not None:
-            t1 = base.t + h[..., 0] / 2
-            pose, velocity = plant.constraints.moves(q1, t1, end["moves"])
-            change, rows = change - velocity, [gap - pose, plant.constraints.state(q1, end["u"], t1)]
-        q, udot = plant.moved(q0, h / 2 * u), change / h
-        point = replace(base, q=q, u=u, udot=udot, states=w, rates=wdot, controls=middle["controls"])
-        return replace(point, multipliers=middle["multipliers"]), rows
+    def rows(
+        self, plant: Plant, values: Values, at: At, h: Array, moves: tuple[Array, Array], integrand: Integrand
+    ) -> tuple[list[Array], list[Array], list[Point]]:
+        (middle, start, end), (pose, velocity) = values, moves
+        q0, u, w = start["q"], (start["u"] + end["u"]) / 2, (start["w"] + end["w"]) / 2
+        gap = plant.displacement(plant.moved(q0, h * u), end["q"]) - pose
+        udot, wdot = (end["u"] - start["u"] - velocity) / h, (end["w"] - start["w"]) / h
+        point = at(0, q=plant.moved(q0, h / 2 * u), u=u, udot=udot, states=w, rates=wdot,
+                   multipliers=middle["multipliers"])  # fmt: skip
+        return [gap], integrand(0, point), [point]
 
 
 RATES = ("udot", "wdot")
@@ -238,17 +259,6 @@ class Collocation(Transcription):
             columns.append(layout.nodes[1:, None])
         return np.concatenate(columns, axis=1)
 
-    @property
-    def _straight_points(self) -> int:
-        return len(self._inner) if self.straight else 0
-
-    def _control_rows(self, controls: list[Array]) -> list[Array]:
-        """By how much the controls inside an interval are off the line between its ends, if they shall be on it."""
-        if not self._straight_points or not controls[0].shape[-1]:
-            return []
-        inside = zip(self._inner, controls[1:-1], strict=True)
-        return [x - (1 - c) * controls[0] - c * controls[-1] for c, x in inside]
-
     def quadrature(self, layout: Layout) -> Array:
         weights = integration_matrix(np.array(self.points), np.ones(1))[0]
         total = np.zeros(len(layout.fractions))
@@ -267,6 +277,8 @@ class Collocation(Transcription):
         slots += [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
         slots += [Slot(layout.nodes[1:], self._passive)] if ends else []
         slots[-1] = Slot(slots[-1].sites, (*slots[-1].fields, "moves"))
+        # points of controls that lie on the line between those at both ends
+        straight = self._inner if self.straight and plant.nc else []
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Any) -> RowsAndTerms:
             plant, (step, end) = bound.plant, data
@@ -288,13 +300,15 @@ class Collocation(Transcription):
                         rows.append(x[i] - x[0] - h * sum(a * values[j][rate] for a, j in zip(row, rated, strict=True)))
                 if plant.nu:
                     rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
-            return [*rows, *self._control_rows([v["controls"] for v in values if "controls" in v]), *held], []
+            driven = [v["controls"] for v in values if "controls" in v]
+            rows += [x - (1 - c) * driven[0] - c * driven[-1] for c, x in zip(straight, driven[1:-1], strict=False)]
+            return [*rows, *held], []
 
         names = [
             *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
             *(f"change of the pose along {name}" for name in plant.velocity_names),
         ]
-        names = names * len(targets) + [f"control {name}" for name in plant.control_names] * self._straight_points
+        names = names * len(targets) + [f"control {name}" for name in plant.control_names] * len(straight)
         data = [layout.steps[:, None], layout.fractions[layout.nodes[1:], None]]
         return slots, formula, data, [*names, *plant.state_row_names]
 
@@ -426,8 +440,6 @@ class Trapezoid(Collocation):
 RK4 = METHODS["rk4"]
 MAX_STEPS = 20
 
-At = Callable[[int, "Shot"], Point]  # of the number of half steps since the start
-
 
 class Shot(NamedTuple):
     """A state within an interval: the displacement of the pose from its start, velocities, further states."""
@@ -442,7 +454,7 @@ class Shot(NamedTuple):
 
 
 @frozen
-class MultipleShooting(Transcription):
+class MultipleShooting(IntervalRule):
     """The classical Runge-Kutta method of order 4, `steps` of it in every interval, in the chart at the start of the
     interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999], so that |Q| = 1
     holds by construction; states at the nodes, controls constant on every interval. Equations of motion enter as
@@ -458,7 +470,7 @@ class MultipleShooting(Transcription):
     """
 
     title = "shooting"
-    steps: int = 1
+    steps: int = 1  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -473,53 +485,43 @@ class MultipleShooting(Transcription):
     def order(self) -> int:
         return 4
 
-    def layout(self, mesh: Array) -> Layout:
-        return Layout.with_middles(mesh, STATE, ("controls",), (*STATE, "moves"))
-
-    def quadrature(self, layout: Layout) -> Array:
-        return layout.steps
-
     def times(self, layout: Layout) -> Array:
-        """(n, 2 steps + 1) fractions of the duration at which the stages are."""
-        within = np.linspace(0.0, 1.0, 2 * self.steps + 1)
+        within = np.linspace(0.0, 1.0, 2 * self.steps + 1)  # of the stages
         starts: Array = layout.fractions[layout.nodes[:-1], None]
         return starts + layout.steps[:, None] * within
 
-    def shoot(
-        self, plant: Plant, at: At, start: Shot, h: Array, integrand: Callable[[int, Point], list[Array]]
-    ) -> tuple[Shot, list[Array], list[Point]]:
-        """The formula: `steps` steps of h (..., 1) from `start`, over one interval.
+    def names(self, plant: Plant) -> tuple[str, ...]:
+        poses = (f"change of the pose along {name}" for name in plant.velocity_names)
+        return (*poses, *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)))
 
-        Returns the state at the end, the integrals over the interval divided by the duration of a step, and the points
-        at which steps start.
-        """
-        state, total, points = start, list[Array](), list[Point]()
+    def rows(
+        self, plant: Plant, values: Values, at: At, h: Array, moves: tuple[Array, Array], integrand: Integrand
+    ) -> tuple[list[Array], list[Array], list[Point]]:
+        (_, start, end), (pose, velocity) = values, moves
+        q0, total, points = start["q"], list[Array](), list[Point]()
+        state = Shot(0.0 * start["u"], start["u"], start["w"])
         for k in range(self.steps):
             slopes: list[Shot] = []
             for i, weight in enumerate(RK4.b):
-                half = 2 * k + round(2 * RK4.c[i])
-                own = state
+                half, own = 2 * k + round(2 * RK4.c[i]), state
                 for a, slope in zip(RK4.a[i], slopes, strict=False):
                     own = own.moved(a * h, slope) if a else own
-                point = at(half, own)
-                slopes.append(_slope(plant, point, own.theta))
-                point = _with_rates(point, slopes[-1])
+                q = plant.displaced(q0, own.theta) if plant.nq else q0
+                point = at(half, q=q, u=own.u, states=own.w)
+                udot, wdot = plant.rates(point)
+                moving = plant.displacement_rate(own.theta, q, own.u) if plant.nu else own.theta
+                slopes.append(Shot(moving, udot, wdot))
+                point = replace(point, udot=udot, rates=wdot)
                 points += [point] if i == 0 else []
                 terms = [weight * term for term in integrand(half, point)]
                 total = [x + y for x, y in zip(total, terms, strict=True)] if total else terms
             for weight, slope in zip(RK4.b, slopes, strict=True):
                 state = state.moved(weight * h, slope)
-        return state, total, points
-
-
-def _slope(plant: Plant, point: Point, theta: Array) -> Shot:
-    udot, wdot = plant.rates(point)
-    moving = plant.displacement_rate(theta, point.q, point.u) if plant.nu else theta
-    return Shot(moving, udot, wdot)
-
-
-def _with_rates(point: Point, slope: Shot) -> Point:
-    return replace(point, udot=slope.u, rates=slope.w)
+        rows = []
+        if plant.nq:
+            rows = [plant.displacement(q0, end["q"]) - pose - state.theta, end["u"] - velocity - state.u]
+        rows += [end["w"] - state.w] if state.w.shape[-1] else []
+        return rows, [term / self.steps for term in total], points
 
 
 TRANSCRIPTIONS: dict[str, Transcription] = {

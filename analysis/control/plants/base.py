@@ -434,11 +434,11 @@ class Plant(ABC):
 
     def pose(self, reference: Array, z: Array) -> Array:
         """(..., nq) q at the chart coordinates z (..., nu)."""
-        return z if self.system is None else chart_pose(self.system, reference, z)
+        return chart_pose(self.system, reference, z)
 
     def coordinates(self, reference: Array, q: Array) -> Array:
         """(..., nu) chart coordinates of q (..., nq) about a reference."""
-        return q if self.system is None else chart_coordinates(self.system, reference, q)
+        return chart_coordinates(self.system, reference, q)
 
     def moved(self, q: Array, motion: Array) -> Array:
         """(..., nq) q after unit time at constant velocities `motion` (..., nu)."""
@@ -446,12 +446,12 @@ class Plant(ABC):
 
     def displacement(self, q0: Array, q1: Array) -> Array:
         """(..., nu) from q0 to q1."""
-        return q1 - q0 if self.system is None else displacement(self.system, q0, q1)
+        return displacement(self.system, q0, q1)
 
     def displaced(self, q: Array, theta: Array) -> Array:
         """(..., nq) the pose to which a displacement leads from q."""
-        return q + theta if self.system is None else displaced(self.system, q, theta)
+        return displaced(self.system, q, theta)
 
     def displacement_rate(self, theta: Array, q: Array, u: Array) -> Array:
         """(..., nu) the rate of a displacement."""
-        return u if self.system is None else displacement_rate(self.system, theta, q, u)
+        return displacement_rate(self.system, theta, q, u)

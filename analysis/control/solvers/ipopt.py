@@ -389,18 +389,37 @@ class _Functions:
     def __init__(self, program: Program, exact: bool) -> None:
         self.program, self.errors, self.seconds = program, list[BaseException](), 0.0
         n, m, dense = program.size, program.rows, casadi.Sparsity.dense
-        self.inputs, p = {"x": dense(n)}, {"p": dense(0, 1)}
-        f, g, own = {"f": dense(1)}, {"g": dense(m)}, self.inputs | p
+        self.inputs = {"x": dense(n)}
+        own, f, g = self.inputs | {"p": dense(0, 1)}, {"f": dense(1)}, {"g": dense(m)}
         jacobian = {"jac_g_x": _sparsity(program.jacobian_pattern, (m, n))}
-        self.nlp = self._function("nlp", own, f | g, self._values)
+
+        def writing(*formulas: Callable[[Array], Any] | None) -> Evaluation:
+            """Write what is asked for; the nonzeros of the Jacobian in place of a formula that is None."""
+
+            def write(arguments: Sequence[Array], results: Sequence[Array]) -> None:
+                for out, formula in zip(results, formulas, strict=True):
+                    if out.size and formula is None:
+                        program.jacobian(arguments[0], out)
+                    elif out.size and formula is not None:
+                        out[:] = formula(arguments[0])
+
+            return write
+
+        def hessian(arguments: Sequence[Array], results: Sequence[Array]) -> None:
+            x, _, factor, multipliers = arguments
+            if results[0].size:
+                program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers, results[0])
+
+        gradient = writing(program.objective, program.gradient)
+        self.nlp = self._function("nlp", own, f | g, writing(program.objective, program.constraints))
         self.options = {
-            "grad_f": self._function("grad_f", own, f | {"grad_f_x": dense(n)}, self._gradient),
-            "jac_g": self._function("jac_g", own, g | jacobian, self._jacobian),
+            "grad_f": self._function("grad_f", own, f | {"grad_f_x": dense(n)}, gradient),
+            "jac_g": self._function("jac_g", own, g | jacobian, writing(program.constraints, None)),
         }
         if exact:
             inputs = own | {"lam_f": dense(1), "lam_g": dense(m)}
             outputs = {"triu_hess_gamma_x_x": _sparsity(program.hessian_pattern, (n, n))}
-            self.options["hess_lag"] = self._function("hess_lag", inputs, outputs, self._hessian)
+            self.options["hess_lag"] = self._function("hess_lag", inputs, outputs, hessian)
 
     def watcher(self, seen: Evaluation) -> Any:
         """A function of CasADi that is called at every iterate."""
@@ -422,30 +441,6 @@ class _Functions:
             return 0
 
         return _callback_class()(name, inputs, outputs, timed)
-
-    def _values(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        self._put(results[0], self.program.objective, arguments[0])
-        self._put(results[1], self.program.constraints, arguments[0])
-
-    def _gradient(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        self._put(results[0], self.program.objective, arguments[0])
-        self._put(results[1], self.program.gradient, arguments[0])
-
-    def _jacobian(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        self._put(results[0], self.program.constraints, arguments[0])
-        if results[1].size:
-            self.program.jacobian(arguments[0], results[1])
-
-    def _hessian(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        x, _, factor, multipliers = arguments
-        if results[0].size:
-            self.program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers, results[0])
-
-    @staticmethod
-    def _put(out: Array, formula: Callable[[Array], Any], x: Array) -> None:
-        """Write what is asked for."""
-        if out.size:
-            out[:] = formula(x)
 
 
 def _sparsity(pattern: Pattern, shape: tuple[int, int]) -> Any:

@@ -18,7 +18,6 @@ from myoquat.analysis.control import (
     Radau,
     TrackPose,
 )
-from myoquat.analysis.control.discretization import Discretization
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp, quaternion_multiply
 from tests.bodies import afloat, on_hinge, on_slide
@@ -71,11 +70,9 @@ def two_link_problem(method, intervals=3, duration=0.3):
 
 @pytest.mark.parametrize("method", ["midpoint", "hermite_simpson"])
 def test_derivatives_of_the_program_agree_with_differences(method, rng):
-    problem = two_link_problem(method)
-    sites = problem._sites(None)
-    found = Discretization(problem.statement, problem.layout, problem._references(sites))
-    program = found.program
-    x = found.variables(sites) + 0.05 * rng.normal(size=found.size)
+    posed = two_link_problem(method).posed()
+    found, program = posed.discretization, posed.discretization.program
+    x = posed.x + 0.05 * rng.normal(size=found.size)
     direction, multipliers = rng.normal(size=found.size), rng.normal(size=program.rows)
     h = 1e-6
     ahead, behind = x + h * direction, x - h * direction
