@@ -47,7 +47,7 @@ class Painter:
         self, scene: Scene, width: int, height: int, poses: Array | None = None, name: str = "", markers: bool = False
     ) -> None:
         self._parts = [*scene.bones, *(scene.marker_balls if markers else ()), *scene.ghosts]
-        self.scene, self._name, self.size = scene, name, (width, height)
+        self.scene, self.size = scene, (width, height)
         seen = scene.points_at(scene.q[None] if poses is None else spread(poses, SHOWN_POSES), self._parts)
         points = np.concatenate([seen, scene.points])
         self.eye, self.middle = camera_of(points, scene.up, min(width / height, 1.0) / MARGIN)
@@ -59,9 +59,6 @@ class Painter:
         light = self.toward + 0.5 * self.above - 0.4 * self.right
         self.light = light / np.linalg.norm(light)
         self.owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
-        self._canvas(width, height)
-
-    def _canvas(self, width: int, height: int) -> None:
         figures, agg, collections = (
             importlib.import_module(f"matplotlib.{name}") for name in ("figure", "backends.backend_agg", "collections")
         )
@@ -70,9 +67,9 @@ class Painter:
         axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set(xlim=(-width / height, width / height), ylim=(-1.0, 1.0))
         axes.set_axis_off()
-        lines, colors = floor_lines(self.scene)
+        lines, colors = floor_lines(scene)
         ends = self._seen(lines.reshape(-1, 3))
-        good = (ends[:, 2].reshape(-1, 2) > 0.01 * self.scene.size).all(axis=1)
+        good = (ends[:, 2].reshape(-1, 2) > 0.01 * scene.size).all(axis=1)
         floor = collections.LineCollection(
             ends[:, :2].reshape(-1, 2, 2)[good], colors=(0.55 + 0.45 * colors[good, 0] / 255), linewidths=0.6, zorder=0
         )
@@ -81,7 +78,7 @@ class Painter:
         self._vertices, self._paths = np.zeros((0, 5, 2)), list[Any]()
         axes.add_collection(self.polygons)
         self.clock = axes.text(0.02, 0.03, "", transform=axes.transAxes, fontsize=11, color="0.25")
-        axes.text(0.98, 0.03, self._name, transform=axes.transAxes, fontsize=9, color="0.4", ha="right")
+        axes.text(0.98, 0.03, name, transform=axes.transAxes, fontsize=9, color="0.4", ha="right")
 
     def _seen(self, points: Array) -> Array:
         """(n, 3) positions in the picture, from -1 to 1 upwards, and distances [m], of points (n, 3) [m]."""
@@ -99,7 +96,15 @@ class Painter:
             parts.append(self._arrows(look.arrows))
         corners, colors, far = _joined(parts)
         order = np.argsort(-far, kind="stable")
-        self._outline(self._grown(corners[order]))
+        # the paths of one picture serve the next, because their vertices are one array
+        count = len(corners)
+        if count > len(self._paths):
+            path = importlib.import_module("matplotlib.path").Path
+            codes = [path.MOVETO, *[path.LINETO] * 3, path.CLOSEPOLY]
+            self._vertices = np.zeros((count, 5, 2))
+            self._paths = [path(vertices, codes) for vertices in self._vertices]
+        self._vertices[:count, :4] = self._grown(corners[order])
+        self.polygons.set_paths(self._paths[:count])
         self.polygons.set_facecolor(colors[order])
         self.clock.set_text(clock)
         self.canvas.draw()
@@ -115,17 +120,6 @@ class Painter:
         before = np.roll(after, 1, axis=1)
         spread = (before + after) / np.maximum(1 + (before * after).sum(axis=-1, keepdims=True), 0.5)
         return corners + 2 * SEAM_PIXELS / self.size[1] * spread
-
-    def _outline(self, corners: Array) -> None:
-        """Draw polygons (n, 4, 2): the paths of one picture serve the next, because their vertices are one array."""
-        count = len(corners)
-        if count > len(self._paths):
-            path = importlib.import_module("matplotlib.path").Path
-            codes = [path.MOVETO, *[path.LINETO] * 3, path.CLOSEPOLY]
-            self._vertices = np.zeros((count, 5, 2))
-            self._paths = [path(vertices, codes) for vertices in self._vertices]
-        self._vertices[:count, :4] = corners
-        self.polygons.set_paths(self._paths[:count])
 
     def _bones(self, frame: Frame, color: tuple[int, int, int], opacity: float) -> Polygons:
         """The triangles of the bodies."""

@@ -41,14 +41,13 @@ SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the c
 
 @frozen
 class Control:
-    """A slider: what it is called, its range and unit, and the coordinate or component of a rotation that it sets."""
+    """A slider: what it is called, its range and unit, and the entry of `PoseControls.entries` that it sets."""
 
     label: str
     low: float
     high: float
     unit: float  # of the slider, in radians or metres
     index: int
-    quaternion: bool = False
     shown: str = "deg"  # the unit's name
 
 
@@ -56,66 +55,51 @@ class PoseControls:
     """Between sliders and q (nq,): `controls`, and both directions."""
 
     def __init__(self, model: Model, size: float) -> None:
-        self.model = model
+        self.model, self.controls = model, list[Control]()
         self.system = in_angles(model.system, model.system.angle_names)
         driven = {coupler.dependent for coupler in model.couplers}
-        self.controls = [c for c in self._all(size) if c.label not in driven]
-
-    def _all(self, size: float) -> list[Control]:
-        ranges = {c.name: c.range for c in self.model.coordinates if c.range is not None}
-        found = []
+        ranges = {c.name: c.range for c in model.coordinates if c.range is not None}
         for body, s in zip(self.system.bodies, self.system.q_slices, strict=True):
             ball = body.joint.facts.quaternion
-            names, units = body.names_of_coordinates, body.joint.facts.coordinate_units
-            for k in range(len(names) if ball is None else ball):
-                low, high = ranges.get(names[k], (-size, size) if units[k] == "m" else (-np.pi, np.pi))
-                unit = DEGREE if units[k] == "rad" else 1.0
-                found.append(Control(names[k], low / unit, high / unit, unit, s.start + k, shown=SHOWN[units[k]]))
+            for k, name in enumerate(body.names_of_coordinates[:ball]):
+                unit_name = body.joint.facts.coordinate_units[k]
+                low, high = ranges.get(name, (-size, size) if unit_name == "m" else (-np.pi, np.pi))
+                unit = DEGREE if unit_name == "rad" else 1.0
+                if name not in driven:
+                    self.controls.append(Control(name, low / unit, high / unit, unit, s.start + k, SHOWN[unit_name]))
             if ball is not None:
-                start = s.start + ball
-                vector = (f"{body.name} rotation {axis}" for axis in "xyz")
-                found += [Control(n, -180.0, 180.0, DEGREE, start + k, True, "deg") for k, n in enumerate(vector)]
-        return found
+                first = s.start + ball + 1
+                self.controls += [
+                    Control(f"{body.name} rotation {axis}", -180.0, 180.0, DEGREE, first + k)
+                    for k, axis in enumerate("xyz")
+                ]
 
     @property
     def labels(self) -> list[str]:
         """The labels beside the sliders."""
         return [f"{widget_label(c.label)} [{c.shown}]" for c in self.controls]
 
+    def entries(self, q: Array) -> Array:
+        """(n,) q (nq,) in angles, with a rotation vector in the last three entries of every quaternion."""
+        found = np.array(convert_coordinates(self.model.system, self.system, q))
+        for s in self.system.quaternion_slices():
+            found[s.start + 1 : s.stop] = quaternion_log(shorter(found[s]))
+        return found
+
     def values(self, q: Array) -> list[float]:
         """The sliders' positions at q (nq,)."""
-        there = convert_coordinates(self.model.system, self.system, q)
-        vectors: dict[int, Array] = {}
-        found = []
-        for control in self.controls:
-            x: Any = None
-            if control.quaternion:
-                start = self._start(control)
-                if start not in vectors:
-                    vectors[start] = quaternion_log(shorter(there[start : start + 4]))
-                x = vectors[start][control.index - start]
-            else:
-                x = there[control.index]
-            found.append(float(x) / control.unit)
-        return found
+        entries = self.entries(q)
+        return [float(entries[control.index]) / control.unit for control in self.controls]
 
     def pose(self, q: Array, values: list[float]) -> Array:
         """(nq,) q with everything that has a slider set by it; couplers are followed."""
-        there = np.array(convert_coordinates(self.model.system, self.system, q))
-        vectors: dict[int, Array] = {}
+        entries = self.entries(q)
         for control, value in zip(self.controls, values, strict=True):
-            if control.quaternion:
-                start = self._start(control)
-                vectors.setdefault(start, np.zeros(3))[control.index - start] = value * control.unit
-            else:
-                there[control.index] = value * control.unit
-        for start, vector in vectors.items():
-            there[start : start + 4] = quaternion_exp(vector)
-        follow(self.model.couplers, self.system, there)
-        return convert_coordinates(self.system, self.model.system, there)
-
-    def _start(self, control: Control) -> int:
-        return next(int(s.start) for s in self.system.quaternion_slices() if s.start <= control.index < s.stop)
+            entries[control.index] = value * control.unit
+        for s in self.system.quaternion_slices():
+            entries[s] = quaternion_exp(entries[s.start + 1 : s.stop])
+        follow(self.model.couplers, self.system, entries)
+        return convert_coordinates(self.system, self.model.system, entries)
 
 
 ROUND_OFF = 1e-9  # of a slider's range
@@ -132,69 +116,82 @@ class Panel:
         if viewer.films:
             self._add_motion()
         if viewer.model.muscles:
-            self._add_colors()
-        self._add_visible()
+            self._add_muscles()
+        stage = viewer.stage
+        with self._gui.add_folder("Visible", expand_by_default=False):
+            axes = self._gui.add_checkbox("body frames", False)
+            axes.on_update(lambda _: stage.show_frames(axes.value))
+            muscles = [] if stage.muscles is None else [stage.muscles]
+            for name, handles in (("muscles", muscles), ("surfaces", stage.surfaces), ("markers", stage.markers)):
+                if handles:
+                    self._add_switch(name, handles)
+        if stage.scene.missing_geometry_message:
+            self._gui.add_markdown(widget_label(stage.scene.missing_geometry_message))
         self._gui.add_button("Save picture").on_click(lambda event: self._save_picture(event.client))
-        self.sliders = self._add_sliders()
+        self.sliders: list[Any] = []
+        self.ranges: list[tuple[float, float]] = []  # of the sliders; what a window says of these is not believed
+        with self._gui.add_folder("Pose", expand_by_default=not viewer.films):
+            for control, label, value in zip(pose.controls, pose.labels, pose.values(viewer.q), strict=True):
+                step = 0.1 if control.unit != 1.0 else 1e-3
+                low, high = min(control.low, value), max(control.high, value, control.low + step)
+                self.ranges.append((round(low, 3), round(high, 3)))
+                slider = self._gui.add_slider(label, *self.ranges[-1], step, round(value, 3))
+                slider.on_update(lambda _: None if self._following else self._turned())
+                self.sliders.append(slider)
 
     def _add_motion(self) -> None:
         viewer, film = self.viewer, self.viewer.films[0]
+        low, high = float(film.time[0]), float(film.time[-1])
         with self._gui.add_folder("Motion"):
             self.button = self._gui.add_button("Play")
-            low, high = float(film.time[0]), float(film.time[-1])
             self.clock = self._gui.add_slider("time [s]", low, math.ceil(1e3 * max(high, low + 1e-3)) / 1e3, 1e-3, low)
             self.speed = self._gui.add_dropdown("speed", SPEEDS, initial_value="1")
             self._gui.add_button("Save film").on_click(lambda event: self._save_film(event.client))
             if len(viewer.films) > 1:
                 names = " and ".join(widget_label(f.name) for f in viewer.films)
                 self._gui.add_markdown(f"comparing {names} (blue)")
+
+        def scrub(_: Any) -> None:
+            if self._following:
+                return
+            if is_within(self.clock.value, low, high + 1e-3):
+                viewer.playing = False
+                viewer.seek(self.clock.value)
+            self.follow()
+
         self.button.on_click(lambda _: viewer.pause() if viewer.playing else viewer.play())
-        self.clock.on_update(lambda _: None if self._following else self._scrub())
-        self.speed.on_update(lambda _: self._set_speed())
+        self.clock.on_update(scrub)
+        self._bind(self.speed, "speed", SPEEDS.__contains__, float)
 
-    def _scrub(self) -> None:
-        time = self.viewer.films[0].time
-        if is_within(self.clock.value, float(time[0]), float(time[-1]) + 1e-3):
-            self.viewer.playing = False
-            self.viewer.seek(self.clock.value)
-        self.follow()
-
-    def _set_speed(self) -> None:
-        if self.speed.value in SPEEDS:
-            self.viewer.speed = float(self.speed.value)
-        else:
-            self.speed.value = "1"
-
-    def _add_colors(self) -> None:
+    def _add_muscles(self) -> None:
         viewer, given = self.viewer, [key for film in self.viewer.films[:1] for key in film.values]
+        colors = tuple(dict.fromkeys(["activation", "force [N]", *given]))
         with self._gui.add_folder("Muscles"):
-            self.colors = tuple(dict.fromkeys(["activation", "force [N]", *given]))
-            self.color = self._gui.add_dropdown("colour", self.colors, initial_value="activation")
+            self.color = self._gui.add_dropdown("colour", colors, initial_value="activation")
+            self._bind(self.color, "color", colors.__contains__, str)
             if "activation" not in given:
                 self.level = self._gui.add_slider("activation", 0.0, 1.0, 0.01, 0.0)
-                self.level.on_update(lambda _: self._set_level())
+                self._bind(self.level, "activation", lambda value: is_within(value, 0.0, 1.0), float)
             self.legend = self._gui.add_markdown(self._bounds())
             self.named = self._gui.add_markdown("Click a muscle for its name.")
-        self.color.on_update(lambda _: self._set_color())
         viewer.stage.muscles.on_click(lambda event: self._name(event.instance_index))
 
-    def _set_color(self) -> None:
-        if self.color.value not in self.colors:
-            self.color.value = self.viewer.color
-            return
-        self.viewer.color = self.color.value
-        self._recolor()
+    def _bind(self, control: Any, name: str, valid: Callable[[Any], bool], read: Callable[[Any], Any]) -> None:
+        """Set an attribute of the viewer by a control, which returns from a value that it cannot have."""
+        last = control.value
 
-    def _set_level(self) -> None:
-        if not is_within(self.level.value, 0.0, 1.0):
-            self.level.value = self.viewer.activation
-            return
-        self.viewer.activation = float(self.level.value)
-        self._recolor()
+        def changed(_: Any) -> None:
+            nonlocal last
+            if not valid(control.value):
+                control.value = last
+                return
+            last = control.value
+            setattr(self.viewer, name, read(last))
+            self.viewer.draw()
+            if self.viewer.model.muscles:
+                self.legend.content = self._bounds()
 
-    def _recolor(self) -> None:
-        self.viewer.draw()
-        self.legend.content = self._bounds()
+        control.on_update(changed)
 
     def _name(self, instance: Any) -> None:
         """Say which muscle a piece belongs to."""
@@ -207,18 +204,6 @@ class Panel:
 
     def _bounds(self) -> str:
         return f"{self.viewer.color}: light 0, dark {self.viewer.look().high:.4g}"
-
-    def _add_visible(self) -> None:
-        stage = self.viewer.stage
-        with self._gui.add_folder("Visible", expand_by_default=False):
-            axes = self._gui.add_checkbox("body frames", False)
-            axes.on_update(lambda _: stage.show_frames(axes.value))
-            muscles = [] if stage.muscles is None else [stage.muscles]
-            for name, handles in (("muscles", muscles), ("surfaces", stage.surfaces), ("markers", stage.markers)):
-                if handles:
-                    self._add_switch(name, handles)
-        if stage.scene.missing_geometry_message:
-            self._gui.add_markdown(widget_label(stage.scene.missing_geometry_message))
 
     def _add_switch(self, name: str, handles: list[Any]) -> None:
         box = self._gui.add_checkbox(name, bool(handles[0].visible))
@@ -241,20 +226,6 @@ class Panel:
             client.send_file_download(
                 f"{self.viewer.model.name}{path.suffix}", path.read_bytes(), save_immediately=True
             )
-
-    def _add_sliders(self) -> list[Any]:
-        viewer, pose = self.viewer, self.pose
-        found = []
-        self.ranges: list[tuple[float, float]] = []  # of the sliders; what a window says of these is not believed
-        with self._gui.add_folder("Pose", expand_by_default=not viewer.films):
-            for control, label, value in zip(pose.controls, pose.labels, pose.values(viewer.q), strict=True):
-                step = 0.1 if control.unit != 1.0 else 1e-3
-                low, high = min(control.low, value), max(control.high, value, control.low + step)
-                self.ranges.append((round(low, 3), round(high, 3)))
-                slider = self._gui.add_slider(label, *self.ranges[-1], step, round(value, 3))
-                slider.on_update(lambda _: None if self._following else self._turned())
-                found.append(slider)
-        return found
 
     def _turned(self) -> None:
         viewer, values = self.viewer, [slider.value for slider in self.sliders]
@@ -317,7 +288,8 @@ class Access:
             return f"the host must be one of {', '.join(NAMES)}"
         if origins != [f"http://{hosts[0]}"] and (upgrade or origins):
             return "only the viewer's own page may connect"
-        if not secrets.compare_digest(_token(path).encode(), self.token.encode()):
+        first = path.partition("?")[0].removeprefix("/").partition("/")[0]
+        if not secrets.compare_digest(first.encode(), self.token.encode()):
             return "the address lacks the viewer's token; open the whole address that it printed"
         return None
 
@@ -375,8 +347,3 @@ def _name(host: str) -> str:
     """'localhost' of 'localhost:8080'."""
     name, colon, port = host.rpartition(":")
     return name.lower() if colon and port.isascii() and port.isdigit() else host.lower()
-
-
-def _token(path: str) -> str:
-    """The first part of a path."""
-    return path.partition("?")[0].removeprefix("/").partition("/")[0]

@@ -1,6 +1,6 @@
 """What the viewer shows of a model: bodies with what is fixed to them, muscles, and the frames of a motion."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -11,7 +11,8 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, frozen, printable
 from myoquat.data.library import load_model
 from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
-from myoquat.joints.multibody.body import Body, Shape
+from myoquat.joints.multibody.body import Shape
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display import farthest_point, polylines, up_of
@@ -292,6 +293,70 @@ def atlas() -> tuple[dict[str, Mesh], dict[str, Array]]:
     return meshes, {name: p for name, (_, p) in model.system.poses(model.start).items()}
 
 
+def library_bones(
+    system: ArticulatedSystem, poses: Mapping[str, tuple[Array, Array]], up: Array
+) -> dict[str, list[Part]]:
+    """Bones of the library's shoulder for bodies of a model without shapes, where their names fit and their next joint
+    lies in the same direction. They are as much larger as this joint is farther away.
+
+    Their axes are the bodies' own, as far as the arm lies beside the clavicle in them as in the library, or else those
+    of a person who stands."""
+    meshes, origins = atlas()
+    poses = {system.ground: (np.eye(3), np.zeros(3)), **poses}
+
+    def origin(bone: str, carrier: str = "") -> Array | None:
+        """[m] that of the body of a bone; of several, those of both sides, the one which the carrier bears."""
+        fitting = [b for b in system.bodies if any(word in b.name.lower() for word in BONES[bone])]
+        fitting = [b for b in fitting if b.parent == carrier] if len(fitting) > 1 else fitting
+        return poses[fitting[0].name][1] if fitting else None
+
+    def along(first: Array, axes: Array, second: Array) -> bool:
+        sizes = np.linalg.norm(first) * np.linalg.norm(second)
+        return bool(first @ axes @ second >= SAME_DIRECTION * sizes)
+
+    def upright(side: Array, up: Array) -> Array:
+        """(3, 3) to the side, up, and forward or backward."""
+        x = side - (side @ up) * up
+        x = x / (np.linalg.norm(x) or 1.0)
+        return np.stack([x, up, np.cross(x, up)], axis=-1)
+
+    standing, theirs = None, origins["humerus"] - origins["clavicle"]
+    begin, end = origin("clavicle"), origin("humerus")
+    if begin is not None and end is not None:
+        thorax = next((name for name in system.body_names if "thorax" in name.lower()), system.ground)
+        if not along(end - begin, poses[thorax][0], theirs):
+            standing = upright(end - begin, up) @ upright(theirs, np.eye(3)[1]).T
+
+    found = dict[str, list[Part]]()
+    fits: dict[str, tuple[float, Array]] = {}  # size relative to the library's, and axes in the ground
+    hands: set[str] = set()
+    parents = {system.ground: "", **{body.name: body.parent for body in system.bodies}}
+    for name, carrier in parents.items():
+        bone = next((bone for bone, words in BONES.items() if any(word in name.lower() for word in words)), "")
+        if carrier in hands:  # the forearm shows what it carries too
+            found[name] = []
+            hands.add(name)
+            continue
+        (R, p), shift, fit = poses[name], np.zeros(3), fits.get(carrier) if bone == "forearm" else None
+        if bone in CARRIED:
+            # the next bone decides, or, of the thorax, whose next joint is near, the clavicle and the arm
+            ends = [origin(part, name) for part in (CARRIED[bone], "humerus")[: 1 + (bone == "thorax")]]
+            first, last, start = ends[0] if bone == "thorax" else p, ends[-1], "clavicle" if bone == "thorax" else bone
+            if first is not None and last is not None:
+                axes = R if standing is None else standing
+                length = origins["humerus" if bone == "thorax" else CARRIED[bone]] - origins[start]
+                scale = float(np.linalg.norm(last - first)) / float(np.linalg.norm(length))
+                if along(last - first, axes, length) and SIZES[0] <= scale <= SIZES[1]:
+                    fit = scale, axes
+                    shift = first - p - scale * axes @ origins[start] if bone == "thorax" else shift
+        if fit is not None:
+            hands |= {name} if bone == "forearm" else set()
+            fits[name] = (scale, axes) = fit
+            mesh = meshes[bone]
+            found[name] = [Part(name, Mesh((scale * mesh.vertices @ axes.T + shift) @ R, mesh.faces))]
+    return found
+
+
 @dataclass
 class Scene:
     """A model at a start pose q (nq,). `geometry` are folders in which its geometry files may lie. `motion` (t, nq) are
@@ -376,134 +441,45 @@ class Scene:
 
     @cached_property
     def bones(self) -> list[Part]:
-        """The shapes of every body: its geometry files and shapes, and limbs where these are missing. Where most bodies
-        have shapes, one without is not meant to be seen."""
-        parts, bare = list(self._own[self.model.system.ground]), not self._has_shapes
-        known = {} if any(self._own.values()) else self._library_bones()
-        parts += known.get(self.model.system.ground, [])
-        for body in self.model.system.bodies:
-            own = self._own[body.name] or known.get(body.name)
-            parts += own if own is not None else self._limbs(body) if body.shapes or bare else []
+        """The shapes of every body: its geometry files and shapes, and limbs where these are missing, to every joint
+        that the body carries. Where most bodies have shapes, one without is not meant to be seen."""
+        system, own = self.model.system, self._own
+        known = {} if any(own.values()) else library_bones(system, self.poses, self.up)
+        parts = [*own[system.ground], *known.get(system.ground, ())]
+        bare = 2 * sum(bool(body.shapes) for body in system.bodies) <= len(system.bodies)
+        for body in system.bodies:
+            shapes = own[body.name] or known.get(body.name)
+            if shapes is not None:
+                parts += shapes
+                continue
+            for end in self._ends(body.name) if body.shapes or bare else ():
+                length = float(np.linalg.norm(end))
+                if length > MIN_LIMB_LENGTH:
+                    radius = min(LIMB_RADIUS * length, 0.04 * max(length, 1.0))
+                    parts.append(Part(body.name, limb(length, radius), orientation=tubes(np.zeros(3), end)[1]))
         return parts
 
     @cached_property
     def _own(self) -> dict[str, list[Part]]:
-        """The shapes of the ground and of every body, as far as their files are there."""
-        system = self.model.system
-        bodies = {body.name: self._given(body.name, body.shapes) for body in system.bodies}
-        return {system.ground: self._given(system.ground, system.shapes)} | bodies
-
-    def _library_bones(self) -> dict[str, list[Part]]:
-        """Bones of the library's shoulder for bodies of a model without shapes, where their names fit and their next
-        joint lies in the same direction. They are as much larger as this joint is farther away."""
+        """The shapes of the ground and of every body, as far as their files are there: where a body shows none, those
+        of its contacts, as MuJoCo and others draw it."""
         system, found = self.model.system, dict[str, list[Part]]()
-        fits: dict[str, tuple[float, Array, Array]] = {}
-        hands: set[str] = set()
-        for name in (system.ground, *system.body_names):
-            bone = next((bone for bone, words in BONES.items() if any(word in name.lower() for word in words)), "")
-            carrier = next((body.parent for body in system.bodies if body.name == name), "")
-            fit = fits.get(carrier) if bone == "forearm" else self._fit(name, bone)
-            if carrier in hands:  # the forearm shows what it carries too
-                found[name] = []
-                hands.add(name)
-            elif fit is not None:
-                hands |= {name} if bone == "forearm" else set()
-                (scale, turn, shift), mesh, (R, _) = fit, atlas()[0][bone], self._pose(name)
-                fits[name] = scale, turn, np.zeros(3)
-                found[name] = [Part(name, Mesh((scale * mesh.vertices @ turn.T + shift) @ R, mesh.faces))]
+        for name, shapes in ((system.ground, system.shapes), *((body.name, body.shapes) for body in system.bodies)):
+            found[name], given = [], tuple(shapes)
+            by_purpose = ([s for s in given if s.purpose == purpose] for purpose in ("visual", "collision"))
+            for shape in next(filter(None, by_purpose), ()):
+                mesh = shape_mesh(shape, self.geometry)
+                if mesh is None:
+                    self.missing.append(shape.file)
+                    continue
+                color = None if shape.color is None else tuple(int(255 * x) for x in shape.color[:3])
+                found[name].append(Part(name, mesh, shape.position, shape.orientation, color))
         return found
-
-    def _fit(self, name: str, bone: str) -> tuple[float, Array, Array] | None:
-        """Size, axes (3, 3) in the ground and shift [m] of a body's bone; None if the library's does not fit.
-
-        The size is relative to the library's. The axes are the body's own, or those of a person who stands. The next
-        bone decides, or, of the thorax, whose next joint is near, the clavicle and the arm."""
-        parts = (CARRIED.get(bone), "humerus")[: 1 + (bone == "thorax")]
-        ends = [end for part in parts if (end := self._origin(part, name)) is not None]
-        if not bone or len(ends) < len(parts):
-            return None
-        (R, p), origins = self._pose(name), atlas()[1]
-        first, last = (ends[0], ends[1]) if bone == "thorax" else (p, ends[0])
-        begin, end = (origins[b] for b in (("clavicle", "humerus") if bone == "thorax" else (bone, CARRIED[bone])))
-        axes, own, theirs = R if self._has_their_axes else self._standing, last - first, end - begin
-        size, length = float(np.linalg.norm(own)), float(np.linalg.norm(theirs))
-        scale = size / length
-        if own @ axes @ theirs < SAME_DIRECTION * size * length or not SIZES[0] <= scale <= SIZES[1]:
-            return None
-        return scale, axes, (first - p - scale * axes @ begin if bone == "thorax" else np.zeros(3))
-
-    def _origin(self, bone: str | None, carrier: str = "") -> Array | None:
-        """The origin of the body of a name [m]; of several, that of both sides, the one which the carrier bears."""
-        named = [
-            b for b in self.model.system.bodies if any(word in b.name.lower() for word in BONES.get(bone or "", ()))
-        ]
-        named = [b for b in named if b.parent == carrier] if len(named) > 1 else named
-        return self.poses[named[0].name][1] if named else None
-
-    def _pose(self, name: str) -> tuple[Array, Array]:
-        return self.poses[name] if name != self.model.system.ground else (np.eye(3), np.zeros(3))
-
-    @cached_property
-    def _side(self) -> tuple[Array | None, Array]:
-        """(3,) [m] from the clavicle's origin to that of the arm, None without them, and the same in the library."""
-        origins, (a, b) = atlas()[1], (self._origin(bone) for bone in ("clavicle", "humerus"))
-        return None if a is None or b is None else b - a, origins["humerus"] - origins["clavicle"]
-
-    @cached_property
-    def _has_their_axes(self) -> bool:
-        """Whether bodies have the library's axes, as far as the arm lies beside the clavicle in them as there."""
-        (own, theirs), thorax = self._side, [n for n in self.model.system.body_names if "thorax" in n.lower()]
-        R, _ = self._pose(thorax[0] if thorax else self.model.system.ground)
-        size = 0.0 if own is None else float(np.linalg.norm(own) * np.linalg.norm(theirs))
-        return own is None or bool(own @ R @ theirs >= SAME_DIRECTION * size)
-
-    @cached_property
-    def _standing(self) -> Array:
-        """(3, 3) the library's axes in the ground, if a person stands whose arm is beside the clavicle as there."""
-        frames = []
-        for side, up in zip(self._side, (self.up, np.eye(3)[1]), strict=True):
-            assert side is not None
-            x = side - (side @ up) * up
-            x = x / (np.linalg.norm(x) or 1.0)
-            frames.append(np.stack([x, up, np.cross(x, up)], axis=-1))
-        return frames[0] @ frames[1].T
 
     @cached_property
     def ghosts(self) -> list[Part]:
         """The surfaces that muscles wrap, to be seen through, in a model without shapes; nothing in others."""
         return [] if any(self._own.values()) else [replace(part, color=SURFACE, opacity=0.25) for part in self.surfaces]
-
-    @property
-    def _has_shapes(self) -> bool:
-        """Whether most bodies have shapes."""
-        bodies = self.model.system.bodies
-        return 2 * sum(bool(body.shapes) for body in bodies) > len(bodies)
-
-    def _given(self, body: str, shapes: Iterable[Shape]) -> list[Part]:
-        """The shapes that a body shows; where it shows none, those of its contacts, as MuJoCo and others draw it."""
-        parts, given = [], tuple(shapes)
-        for purpose in ("visual", "collision"):
-            if chosen := [shape for shape in given if shape.purpose == purpose]:
-                break
-        for shape in chosen:
-            mesh = shape_mesh(shape, self.geometry)
-            if mesh is None:
-                self.missing.append(shape.file)
-                continue
-            color = None if shape.color is None else tuple(int(255 * x) for x in shape.color[:3])
-            parts.append(Part(body, mesh, shape.position, shape.orientation, color))
-        return parts
-
-    def _limbs(self, body: Body) -> list[Part]:
-        """A limb to every joint that the body carries, where that stands at the start."""
-        parts = []
-        for end in self._ends(body.name):
-            length = float(np.linalg.norm(end))
-            if length > MIN_LIMB_LENGTH:
-                _, Q, _ = tubes(np.zeros(3), end)
-                radius = min(LIMB_RADIUS * length, 0.04 * max(length, 1.0))
-                parts.append(Part(body.name, limb(length, radius), orientation=Q))
-        return parts
 
     def _ends(self, name: str) -> Array:
         """(n, 3) [m] in the body's frame: origins of the bodies that it carries, at the present pose of their joints.
@@ -618,34 +594,33 @@ class Stage:
 
     def __init__(self, server: Any, scene: Scene, name: str, ghost: bool = False) -> None:
         self.scene, self._server, self._root = scene, server, f"/{name}"
-        self._bone = GHOST if ghost else BONE
-        self._opacity: float | None = 0.35 if ghost else None
-        api = server.scene
-        system = scene.model.system
-        self._names = [system.ground, *system.body_names]
-        self._numbers = {body: i for i, body in enumerate(self._names)}
+        opacity, api, size = 0.35 if ghost else None, server.scene, scene.size
+        # names of bodies may hold anything, a slash included
+        names = [scene.model.system.ground, *scene.model.system.body_names]
+        self._paths = {body: f"{self._root}/body_{i}" for i, body in enumerate(names)}
         self._frames = {
-            body: api.add_frame(
-                self._path(body), show_axes=False, axes_length=0.06 * scene.size, axes_radius=0.002 * scene.size
-            )
-            for body in self._names
+            body: api.add_frame(path, show_axes=False, axes_length=0.06 * size, axes_radius=0.002 * size)
+            for body, path in self._paths.items()
         }
         self._sent: dict[str, Any] = {}
         for i, part in enumerate(scene.bones):
-            self._add(f"bone_{i}", part, part.color or self._bone, self._opacity)
+            self._add(f"bone_{i}", part, part.color or (GHOST if ghost else BONE), opacity)
         shown = bool(scene.ghosts)
         self.surfaces = [self._add(f"surface_{i}", p, SURFACE, 0.35, shown) for i, p in enumerate(scene.surfaces)]
         self.markers = [self._add(f"marker_{i}", p, MARKER, None, False) for i, p in enumerate(scene.marker_balls)]
         self._owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
-        self.muscles = self._muscles() if scene.lines else None
+        mesh, count = tube(), len(self._owner)
+        # all pieces of all muscles are copies of one tube: a pose is one message
+        self.muscles: Any = None if not scene.lines else api.add_batched_meshes_simple(
+            f"{self._root}/muscles", mesh.vertices, mesh.faces, np.tile(UNIT, (count, 1)), np.zeros((count, 3)),
+            batched_scales=np.ones((count, 3)), batched_colors=np.full((count, 3), 128, dtype=np.uint8),
+            opacity=opacity, lod="off", cast_shadow=False, receive_shadow=False,
+        )  # fmt: skip
         self.show(Look.plain(scene.start, len(scene.lines)))
-
-    def _path(self, body: str) -> str:
-        return f"{self._root}/body_{self._numbers[body]}"  # names of bodies may hold anything, a slash included
 
     def _add(self, name: str, part: Part, color: Any, opacity: float | None, visible: bool = True) -> Any:
         return self._server.scene.add_mesh_simple(
-            f"{self._path(part.body)}/{name}",
+            f"{self._paths[part.body]}/{name}",
             part.mesh.vertices,
             part.mesh.faces,
             color=color,
@@ -654,23 +629,6 @@ class Stage:
             wxyz=np.array(part.orientation),
             position=np.array(part.position, dtype=float),
             visible=visible,
-        )
-
-    def _muscles(self) -> Any:
-        """All pieces of all muscles as copies of one tube: a pose is one message."""
-        mesh, count = tube(), len(self._owner)
-        return self._server.scene.add_batched_meshes_simple(
-            f"{self._root}/muscles",
-            mesh.vertices,
-            mesh.faces,
-            np.tile(UNIT, (count, 1)),
-            np.zeros((count, 3)),
-            batched_scales=np.ones((count, 3)),
-            batched_colors=np.full((count, 3), 128, dtype=np.uint8),
-            opacity=self._opacity,
-            lod="off",
-            cast_shadow=False,
-            receive_shadow=False,
         )
 
     @property
@@ -688,10 +646,12 @@ class Stage:
             handle.show_axes = visible
 
     def show(self, look: Look) -> None:
-        """Move to a frame, muscles coloured by values, as thick as they pull."""
+        """Move to a frame, muscles coloured by values, as thick as they pull. Only bodies that have moved are sent."""
         with self._server.atomic():
             for body, (Q, p) in look.frame.bodies.items():
-                self._move(body, Q, p)
+                if self._sent.get(body) != (now := (*Q, *p)):
+                    self._sent[body] = now
+                    self._frames[body].wxyz, self._frames[body].position = Q, p
             if self.muscles is None:
                 return
             middle, turned, length = look.frame.pieces
@@ -701,10 +661,3 @@ class Stage:
             scales = np.stack([width, width, length + np.where(length > 0, 0.6 * width, 0.0)], axis=-1)
             self.muscles.batched_scales = scales.astype(np.float32)
             self.muscles.batched_colors = shades(look.values, look.high)[self._owner]
-
-    def _move(self, body: str, Q: Array, p: Array) -> None:
-        """Send the frame of a body, if it has moved."""
-        now = (*Q, *p)
-        if self._sent.get(body) != now:
-            self._sent[body] = now
-            self._frames[body].wxyz, self._frames[body].position = Q, p

@@ -271,21 +271,18 @@ class Viewer:
             yield self.pixels(width, height, client)
 
     def pixels(self, width: int, height: int, client: object = None) -> Array:
-        """(height, width, 3 or 4) what an open window, or one `client`, shows; without a window, the scene drawn."""
+        """(height, width, 3 or 4) what an open window, or one `client`, shows; without a window, the scene as its first
+        camera sees it, drawn without a browser."""
         clients = list(self.server.get_clients().values())
         if client is None and not clients:
-            return self._painted(width, height)
+            offscreen = importlib.import_module("myoquat.apps.viewer.offscreen")  # matplotlib
+            if self._painter is None or self._painter.size != (width, height):
+                poses = self.films[0].q if self.films else None
+                self._painter = offscreen.Painter(self.scene, width, height, poses, self.model.name)
+            return self._painter.picture(self.look())
         window: Any = client or clients[0]
         self.server.flush()  # the scene goes out before the window is asked for a picture
         return window.get_render(height, width, timeout=60.0)
-
-    def _painted(self, width: int, height: int) -> Array:
-        """The scene as its first camera sees it, drawn without a browser."""
-        offscreen = importlib.import_module("myoquat.apps.viewer.offscreen")  # matplotlib
-        if self._painter is None or self._painter.size != (width, height):
-            poses = self.films[0].q if self.films else None
-            self._painter = offscreen.Painter(self.scene, width, height, poses, self.model.name)
-        return self._painter.picture(self.look())
 
     def html(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the scene at this moment as a page of its own, which needs no server.
