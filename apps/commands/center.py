@@ -15,18 +15,15 @@ MAX_SCATTER_M = 0.02  # of markers on skin about rigid segments and a joint
 @options.command("center")
 @click.argument("markers", type=options.FILE)
 @click.argument("output", type=options.Written(".trc"))
-@click.option("--proximal", required=True, type=options.Listed(), metavar="A,B,C",
-              help="Markers of the proximal segment.")  # fmt: skip
-@click.option("--distal", required=True, type=options.Listed(), metavar="D,E,F",
-              help="Markers of the distal segment.")  # fmt: skip
-@click.option("--name", required=True, help="The new marker, such as RHJC.")
-@click.option(
+@options.option("--proximal", options.Listed(), "Markers of the proximal segment.", required=True, metavar="A,B,C")
+@options.option("--distal", options.Listed(), "Markers of the distal segment.", required=True, metavar="D,E,F")
+@options.option("--name", str, "The new marker, such as RHJC.", required=True)
+@options.option(
     "--method",
-    type=click.Choice(["score", "sphere", "sara"]),
-    default="score",
-    help="A center by SCoRE or by spheres, or a point of the axis of a hinge by SARA.",
+    ("score", "sphere", "sara"),
+    "A center by SCoRE or by spheres, or a point of the axis of a hinge by SARA.",
 )
-@click.option("--to", "trial", type=options.FILE, help="Add the marker to this trial instead.")
+@options.option("--to trial", options.FILE, "Add the marker to this trial instead.")
 @options.axes
 @options.force
 def command(given: Any) -> None:

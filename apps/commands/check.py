@@ -16,8 +16,8 @@ __all__ = ["command"]
 
 @options.command("check")
 @options.model
-@click.option("--poses", default=1000, help="Number of random poses.")
-@click.option("--seed", default=0, help="Seed of poses and velocities.")
+@options.option("--poses", 1000, "Number of random poses.")
+@options.option("--seed", 0, "Seed of poses and velocities.")
 @options.rotations
 def command(given: Any) -> None:
     """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms. Also check that

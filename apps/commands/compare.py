@@ -31,24 +31,24 @@ OWN = (
 @options.command("compare")
 @click.argument("first")
 @click.argument("second", required=False)
-@click.option("--engine", is_flag=True, help="Compare FIRST with MuJoCo or OpenSim, the engine that owns its format.")
-@click.option("--coordinate", "coordinates", multiple=True, type=PAIR, metavar="A=B",
-              help="A=B: coordinates whose names differ; repeatable.")  # fmt: skip
-@click.option("--muscle", "muscles", multiple=True, type=PAIR, metavar="A=B",
-              help="A=B: muscles whose names differ; repeatable.")  # fmt: skip
-@click.option("--body", "bodies", multiple=True, type=PAIR, metavar="A=B",
-              help="A=B: bodies whose names differ; repeatable.")  # fmt: skip
+@options.option("--engine", False, "Compare FIRST with MuJoCo or OpenSim, the engine that owns its format.")
+@options.several("--coordinate coordinates", PAIR, "A=B", "A=B: coordinates whose names differ; repeatable.")
+@options.several("--muscle muscles", PAIR, "A=B", "A=B: muscles whose names differ; repeatable.")
+@options.several("--body bodies", PAIR, "A=B", "A=B: bodies whose names differ; repeatable.")
 @options.rotations
-@click.option("--poses", default=200, help="Number of random poses.")
-@click.option("--seed", default=0, help="Seed of the poses.")
-@click.option("--motion", type=options.FILE, help="Poses from frames of this .mot or .sto file of FIRST.")
+@options.option("--poses", 200, "Number of random poses.")
+@options.option("--seed", 0, "Seed of the poses.")
+@options.option("--motion", options.FILE, "Poses from frames of this .mot or .sto file of FIRST.")
 @options.degrees
 @options.ignore
-@click.option("--activation", default=1.0, help="Activation of all muscles, for forces.")
-@click.option("--tolerance", type=float, help="Greatest relative difference with exit code 0.")
-@click.option("--report", type=options.PAGE, help="Page with tables and curves: .html.")
-@click.option("--table", type=options.Written(".csv", ".xlsx", ".parquet", ".mat"),
-              help="A row per name and quantity: .csv, .xlsx, .parquet.")  # fmt: skip
+@options.option("--activation", 1.0, "Activation of all muscles, for forces.")
+@options.option("--tolerance", float, "Greatest relative difference with exit code 0.")
+@options.option("--report", options.PAGE, "Page with tables and curves: .html.")
+@options.option(
+    "--table",
+    options.Written(".csv", ".xlsx", ".parquet", ".mat"),
+    "A row per name and quantity: .csv, .xlsx, .parquet.",
+)
 @options.force
 def command(given: Any) -> None:
     """Compare the models FIRST and SECOND, files of any formats or models of the library, or FIRST with its engine.

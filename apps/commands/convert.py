@@ -20,8 +20,8 @@ FORMATS = tuple(MODEL_FORMATS)
 @options.rotations
 @options.degrees
 @options.ignore
-@click.option("--motion", type=options.FILE, help="Write this motion of MODEL (.mot, .sto) as .bvh, .mot or .sto.")
-@click.option("--strict", is_flag=True, help="Fail if the output format lacks an element, instead of reporting it.")
+@options.option("--motion", options.FILE, "Write this motion of MODEL (.mot, .sto) as .bvh, .mot or .sto.")
+@options.option("--strict", False, "Fail if the output format lacks an element, instead of reporting it.")
 @options.force
 def command(given: Any) -> None:
     """Write MODEL in another file format, by the suffix of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf.

@@ -14,7 +14,7 @@ __all__ = ["command"]
 
 @options.command("derive")
 @options.model
-@click.option("--jacobian", type=click.Choice(JACOBIANS), required=True, help="Which Jacobian to derive.")
+@options.option("--jacobian", click.Choice(JACOBIANS), "Which Jacobian to derive.", required=True)
 @click.option("--language", type=click.Choice(LANGUAGES), default="python")
 @click.option(
     "--eliminated",
@@ -24,7 +24,7 @@ __all__ = ["command"]
 )
 @options.rotations
 @click.option("--forces/--no-forces", default=True, help="Also derive forces and torques.")
-@click.option("--output", type=options.Written(), required=True, help="The file; its stem names the function.")
+@options.option("--output", options.Written(), "The file; its stem names the function.", required=True)
 @click.option("--overwrite", "--force", "force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
 def command(given: Any) -> None:
     """Derive lengths, Jacobian, forces and torques of MODEL with SymPy and write them as a function file."""

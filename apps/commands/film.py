@@ -13,16 +13,15 @@ __all__ = ["command"]
 @options.model
 @click.argument("motion", type=options.FILE)
 @click.argument("output", type=options.Written())
-@click.option("--compare", type=options.FILE, help="Another motion, as a ghost.")
-@click.option("--loads", type=options.FILE, help="Loads beside the motion: .xml, .c3d.")
+@options.option("--compare", options.FILE, "Another motion, as a ghost.")
+@options.option("--loads", options.FILE, "Loads beside the motion: .xml, .c3d.")
 @options.degrees
 @options.ignore
 @options.rotations
 @options.geometry
-@click.option("--colour", type=click.Choice(["activation", "force"]), default="activation",
-              help="What colours the muscles, where MOTION holds it.")  # fmt: skip
-@click.option("--speed", default=1.0, help="Seconds of motion per second of watching.")
-@click.option("--rate", default=30, help="Pictures per second.")
+@options.option("--colour", ("activation", "force"), "What colours the muscles, where MOTION holds it.")
+@options.option("--speed", 1.0, "Seconds of motion per second of watching.")
+@options.option("--rate", 30, "Pictures per second.")
 @click.option("--size", nargs=2, type=int, default=(960, 720), help="Width and height in pixels.")
 @options.force
 def command(given: Any) -> None:

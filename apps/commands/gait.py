@@ -1,6 +1,5 @@
 """`myoquat gait`."""
 
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,6 @@ import click
 import pandas as pd
 
 from myoquat.analysis.motion import (
-    GaitEvents,
-    Markers,
     gait_cycles,
     gait_events_from_forces,
     gait_events_from_markers,
@@ -32,28 +29,32 @@ CSV = options.Written(".csv")
 
 @options.command("gait")
 @click.argument("output", type=CSV)
-@click.option("--loads", type=options.FILE, help="Forces on the feet: OpenSim's ExternalLoads, or .c3d.")
-@click.option("--plate", "plates", multiple=True, type=options.Named(), metavar="LOAD=SIDE",
-              help="Foot of a load, such as plate1=right.")  # fmt: skip
-@click.option("--threshold", default=20.0, help="Upward force that begins a contact [N].")
-@click.option("--release", default=10.0, help="Upward force below which it ends [N].")
-@click.option("--markers", type=options.FILE, help="Markers: .trc, .c3d.")
-@click.option("--motion", type=options.FILE, help="A motion of --model instead: .mot, .sto.")
-@click.option("--model", help="Model of --motion, whose markers or bodies are then named, and of --curves.")
+@options.option("--loads", options.FILE, "Forces on the feet: OpenSim's ExternalLoads, or .c3d.")
+@options.several("--plate plates", options.Named(), "LOAD=SIDE", "Foot of a load, such as plate1=right.")
+@options.option("--threshold", 20.0, "Upward force that begins a contact [N].")
+@options.option("--release", 10.0, "Upward force below which it ends [N].")
+@options.option("--markers", options.FILE, "Markers: .trc, .c3d.")
+@options.option("--motion", options.FILE, "A motion of --model instead: .mot, .sto.")
+@options.option("--model", str, "Model of --motion, whose markers or bodies are then named, and of --curves.")
 @options.degrees
 @options.ignore
-@click.option("--right", type=FOOT, metavar="HEEL,TOE", help="Markers of the right foot, or bodies: calcn_r,toes_r.")
-@click.option("--left", type=FOOT, metavar="HEEL,TOE", help="Markers of the left foot.")
-@click.option("--pelvis", type=options.Listed(), metavar="A,B,...",
-              help="Markers of the pelvis: events come from markers without --loads.")  # fmt: skip
-@click.option("--direction", type=options.Listed(float, 3, " with numbers"), metavar="X,Y,Z",
-              help="Direction of the walk; found by itself where the person moves on.")  # fmt: skip
-@click.option("--belt-speed", type=float, help="Speed of a treadmill [m/s].")
+@options.option("--right", FOOT, "Markers of the right foot, or bodies: calcn_r,toes_r.", metavar="HEEL,TOE")
+@options.option("--left", FOOT, "Markers of the left foot.", metavar="HEEL,TOE")
+@options.option(
+    "--pelvis", options.Listed(), "Markers of the pelvis: events come from markers without --loads.", metavar="A,B,..."
+)
+@options.option(
+    "--direction",
+    options.Listed(float, 3, " with numbers"),
+    "Direction of the walk; found by itself where the person moves on.",
+    metavar="X,Y,Z",
+)
+@options.option("--belt-speed", float, "Speed of a treadmill [m/s].")
 @options.axes
 @click.option("--curves", multiple=True, type=options.FILE, help="Curves over time (.mot, .sto, .csv).")
-@click.option("--cycles", type=CSV, help="Store mean and deviation over the cycle: .csv.")
-@click.option("--events", type=CSV, help="Store the events: .csv.")
-@click.option("--report", type=options.PAGE, help="Show events, numbers and curves: .html.")
+@options.option("--cycles", CSV, "Store mean and deviation over the cycle: .csv.")
+@options.option("--events", CSV, "Store the events: .csv.")
+@options.option("--report", options.PAGE, "Show events, numbers and curves: .html.")
 @options.force
 def command(given: Any) -> None:
     """Find heel strikes and toe offs, and write the spatiotemporal parameters of gait as OUTPUT (.csv).
@@ -68,8 +69,22 @@ def command(given: Any) -> None:
     if not placed and (given.belt_speed is not None or given.direction is not None):
         raise click.BadParameter("--belt-speed and --direction need --right, --left, and --markers or --motion")
     feet = {side: names for side, names in (("right", given.right), ("left", given.left)) if names is not None}
-    seen = _recorded(given, [*(name for pair in feet.values() for name in pair), *(given.pelvis or ())])
-    events = _events(given, seen, feet)
+    # markers of a recording, or landmarks of a model along a motion
+    if given.markers is not None and given.motion is not None:
+        raise click.BadParameter("feet come from --markers or from --motion, not from both")
+    seen = None if given.markers is None else load_markers(given.markers, given.axes)
+    if given.motion is not None:
+        if given.model is None:
+            raise click.BadParameter("--motion needs --model")
+        model, names = load_model(given.model), [name for pair in feet.values() for name in pair]
+        seen = landmarks(model, options.recorded(given, model), [*names, *(given.pelvis or ())])
+    if given.loads is not None:
+        forces, sides = load_forces(given.loads, given.axes), dict(given.plates) or None
+        events = gait_events_from_forces(forces, sides, threshold=given.threshold, release=given.release)
+    elif seen is None:
+        raise click.BadParameter("events need --loads, or --markers or --motion with --right, --left and --pelvis")
+    else:
+        events = gait_events_from_markers(seen, feet, given.pelvis or (), direction=given.direction)
     heels = {side: pair[0] for side, pair in feet.items()}
     found = gait_parameters(events, seen if len(heels) == 2 else None, heels, direction=given.direction,
                             belt_speed=given.belt_speed)  # fmt: skip
@@ -95,18 +110,6 @@ def command(given: Any) -> None:
     options.exit_unless(events.success)
 
 
-def _recorded(given: Any, names: Sequence[str]) -> Markers | None:
-    """The markers of a recording, or the landmarks of a model along a motion."""
-    if given.markers is not None and given.motion is not None:
-        raise click.BadParameter("feet come from --markers or from --motion, not from both")
-    if given.motion is None:
-        return None if given.markers is None else load_markers(given.markers, given.axes)
-    if given.model is None:
-        raise click.BadParameter("--motion needs --model")
-    model = load_model(given.model)
-    return landmarks(model, options.recorded(given, model), names)
-
-
 def _curves(given: Any, path: Path) -> Any:
     """A table over time; the motion where the model is known and the table holds its coordinates."""
     table = load_table(path)
@@ -117,13 +120,3 @@ def _curves(given: Any, path: Path) -> Any:
         if {bare_name(name, names) for name in used} <= names:
             return options.recorded(given, model, path)
     return table
-
-
-def _events(given: Any, seen: Markers | None, feet: dict[str, tuple[str, str]]) -> GaitEvents:
-    """The events from forces, or else from markers."""
-    if given.loads is not None:
-        forces, sides = load_forces(given.loads, given.axes), dict(given.plates) or None
-        return gait_events_from_forces(forces, sides, threshold=given.threshold, release=given.release)
-    if seen is None:
-        raise click.BadParameter("events need --loads, or --markers or --motion with --right, --left and --pelvis")
-    return gait_events_from_markers(seen, feet, given.pelvis or (), direction=given.direction)

@@ -31,9 +31,12 @@ constraints and locks carry the rest."""
 @options.degrees
 @options.ignore
 @options.rotations_meanwhile
-@click.option("--motor", "motors", multiple=True, metavar="NAME", help=MOTOR)
-@click.option("--constraints", type=options.TABLE, help="With --motor: store the forces [N] and moments "
-              "[N m] of the model's constraints on the bodies, .sto, .csv.")  # fmt: skip
+@options.several("--motor motors", str, "NAME", MOTOR)
+@options.option(
+    "--constraints",
+    options.TABLE,
+    "With --motor: store the forces [N] and moments [N m] of the model's constraints on the bodies, .sto, .csv.",
+)
 @options.page("Show angles and torques")
 @options.uncertainty
 @options.force

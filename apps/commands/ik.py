@@ -18,14 +18,13 @@ __all__ = ["command"]
 @options.model
 @click.argument("markers", type=options.FILE)
 @click.argument("output", type=options.MOTION)
-@click.option("--weight", "weights", multiple=True, type=options.NUMBERED, metavar="NAME=W",
-              help="Weight of a marker; 1 by default.")  # fmt: skip
+@options.several("--weight weights", options.NUMBERED, "NAME=W", "Weight of a marker; 1 by default.")
 @options.axes
 @options.start
 @options.end
 @options.rotations_meanwhile
-@click.option("--constraint-weight", default=np.inf, help="Weight of the model's constraints; infinite: exact.")
-@click.option("--errors", type=options.Written(".csv"), help="Store the error of every marker [m]: .csv.")
+@options.option("--constraint-weight", np.inf, "Weight of the model's constraints; infinite: exact.")
+@options.option("--errors", options.Written(".csv"), "Store the error of every marker [m]: .csv.")
 @options.page("Show errors and angles")
 @options.uncertainty
 @options.force

@@ -28,7 +28,7 @@ UNREAD = UnsupportedElements.opening
 @options.command("info")
 @click.argument("model", required=False)
 @options.rotations
-@click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
+@options.option("--kernels show_kernels", False, "Show lanes, threads, cache and processor.")
 def command(given: Any) -> None:
     """Show the joints, coordinates and muscles of MODEL; without it, the models of the library.
 

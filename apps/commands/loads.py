@@ -50,41 +50,48 @@ RULES = ("rim", "point", "circle", "ellipse")
 @options.model
 @click.argument("motion", type=options.FILE)
 @click.argument("output", type=options.TABLE)
-@click.option("--forces", type=options.FILE, help="Tensions by muscle [N]; of least effort without.")
+@options.option("--forces", options.FILE, "Tensions by muscle [N]; of least effort without.")
 @options.external_loads
-@click.option("--reserve", "strengths", multiple=True, type=STRENGTH, metavar="NAME=R", help=RESERVE)
-@click.option("--reserve-torque", default=1.0, help="Strength [N m] of other reserves on angles.")
-@click.option("--reserve-force", default=1.0, help="Strength [N] of other reserves on slides.")
-@click.option("--reserve-weight", "reserve_weights", multiple=True, type=options.NUMBERED, metavar="NAME=W",
-              help=WEIGHT)  # fmt: skip
-@click.option("--cone", "cones", multiple=True, metavar="JOINT=HEAD,CENTRE,RIM", help=CONE)
-@click.option("--stability", default="rim", type=click.Choice(RULES), help=STABILITY)
-@click.option("--least-activation", type=float, help="Least activation of the muscles, in place of the model's own.")
-@click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint, or its body; all if none are named.")
-@click.option("--on", default="child", type=click.Choice(["child", "parent"]))
-@click.option("--frame", default="ground", help="Whose axes: a body, ground, child or parent.")
+@options.several("--reserve strengths", STRENGTH, "NAME=R", RESERVE)
+@options.option("--reserve-torque", 1.0, "Strength [N m] of other reserves on angles.")
+@options.option("--reserve-force", 1.0, "Strength [N] of other reserves on slides.")
+@options.several("--reserve-weight reserve_weights", options.NUMBERED, "NAME=W", WEIGHT)
+@options.several("--cone cones", str, "JOINT=HEAD,CENTRE,RIM", CONE)
+@options.option("--stability", RULES, STABILITY)
+@options.option("--least-activation", float, "Least activation of the muscles, in place of the model's own.")
+@options.several("--joint joints", str, "NAME", "A joint, or its body; all if none are named.")
+@options.option("--on", ("child", "parent"))
+@options.option("--frame", "ground", "Whose axes: a body, ground, child or parent.")
 @click.option("--smooth", "--cutoff", "cutoff", default=6.0, metavar="HZ",
               help="Low-pass filter [Hz]; negative for none.", callback=options.no_filter)  # fmt: skip
 @options.angles
-@click.option("--consistent", is_flag=True, help="Bring the motion onto the model's couplers and constraints: poses, "
-              "then velocities and accelerations.")  # fmt: skip
-@click.option("--marker-weight", "weights", multiple=True, type=options.NUMBERED, metavar="NAME=W",
-              help="Weight of a marker where MOTION holds markers; 1 by default.")  # fmt: skip
+@options.option(
+    "--consistent",
+    False,
+    "Bring the motion onto the model's couplers and constraints: poses, then velocities and accelerations.",
+)
+@options.several(
+    "--marker-weight weights",
+    options.NUMBERED,
+    "NAME=W",
+    "Weight of a marker where MOTION holds markers; 1 by default.",
+)
 @options.axes
 @options.start
 @options.end
 @options.degrees
 @options.ignore
 @options.rotations_meanwhile
-@click.option("--activations", type=options.TABLE, help="Store the activations that are found: .sto, .csv.")
-@click.option("--tensions", type=options.TABLE, help="Store the muscles' tensions [N]: .sto, .csv.")
-@click.option("--reserves", type=options.TABLE, help="Store what reserves give [N m, N]: .sto, .csv.")
-@click.option("--constraints", type=options.TABLE, help="Store the forces [N] and moments [N m] of the "
-              "model's constraints on the bodies: .sto, .csv.")  # fmt: skip
-@options.page("Show loads and tensions")
-@click.option(
-    "--body-mass", type=float, help="Of the person [kg], for loads in percent of the weight; the model's by default."
+@options.option("--activations", options.TABLE, "Store the activations that are found: .sto, .csv.")
+@options.option("--tensions", options.TABLE, "Store the muscles' tensions [N]: .sto, .csv.")
+@options.option("--reserves", options.TABLE, "Store what reserves give [N m, N]: .sto, .csv.")
+@options.option(
+    "--constraints",
+    options.TABLE,
+    "Store the forces [N] and moments [N m] of the model's constraints on the bodies: .sto, .csv.",
 )
+@options.page("Show loads and tensions")
+@options.option("--body-mass", float, "Of the person [kg], for loads in percent of the weight; the model's by default.")
 @options.uncertainty
 @options.force
 def command(given: Any) -> None:

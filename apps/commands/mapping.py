@@ -18,19 +18,18 @@ __all__ = ["command"]
 
 @options.command("mapping")
 @options.model
-@click.option("--samples", default=10_000, help="Number of random poses.")
-@click.option("--seed", default=0, help="Seed of poses, strengths and activations.")
+@options.option("--samples", 10000, "Number of random poses.")
+@options.option("--seed", 0, "Seed of poses, strengths and activations.")
 @options.rotations
-@click.option("--json", "json_file", type=options.Written(), help="Write all tables to this file.")
-@click.option(
-    "--figures",
-    "folder",
-    type=click.Path(path_type=Path),
-    help="Draw the figures into this folder; 'figures' with --muscle or --format.",
+@options.option("--json json_file", options.Written(), "Write all tables to this file.")
+@options.option(
+    "--figures folder",
+    click.Path(path_type=Path),
+    "Draw the figures into this folder; 'figures' with --muscle or --format.",
 )
-@click.option("--muscle", help="The muscle of the figures; by default the second one.")
-@click.option("--format", "suffix", type=click.Choice(["png", "pdf", "svg"]), default="png")
-@click.option("--report", type=options.PAGE, help="Write one page with all of it: .html.")
+@options.option("--muscle", str, "The muscle of the figures; by default the second one.")
+@options.option("--format suffix", ("png", "pdf", "svg"))
+@options.option("--report", options.PAGE, "Write one page with all of it: .html.")
 @options.force
 def command(given: Any) -> None:
     """Compare all mappings between the muscle Jacobians of MODEL (the name of a library model, or a file).

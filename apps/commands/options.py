@@ -69,6 +69,29 @@ def command(name: str) -> Callable[[Callable[[Any], None]], click.Command]:
     return made
 
 
+def option(names: str, given: Any = str, words: str = "", **more: Any) -> Callable[..., Any]:
+    """An option and its help.
+
+    names  its name, and that of its argument where this is another
+    given  a default, a type without a default, or False for a flag. Of a tuple of words one is chosen, the first by
+           default
+    """
+    if given is False:
+        more["is_flag"] = True
+    elif isinstance(given, (type, click.ParamType)):
+        more["type"] = given
+    elif isinstance(given, tuple) and isinstance(given[0], str):
+        more |= {"type": click.Choice(given), "default": given[0]}
+    else:
+        more["default"] = given
+    return click.option(*names.split(), help=words or None, **more)
+
+
+def several(names: str, read: Any, metavar: str, words: str) -> Callable[..., Any]:
+    """An option that may be repeated."""
+    return option(names, read, words, multiple=True, metavar=metavar)
+
+
 # ---- types -----------------------------------------------------------------------------------------------------
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -149,18 +172,10 @@ NUMBERED = Named(number)
 # ---- options ---------------------------------------------------------------------------------------------------
 
 model = click.argument("model")
-rotations = click.option(
-    "--rotations",
-    default="file",
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
-rotations_meanwhile = click.option(
-    "--rotations",
-    default="quaternion",
-    help="Ball joints during the computation: 'file' or 'quaternion'.",
-)
-force = click.option("--force", is_flag=True, is_eager=True, help="Replace output files that exist.")
-external_loads = click.option("--loads", type=FILE, help="External loads: OpenSim's ExternalLoads, .xml.")
+rotations = option("--rotations", "file", "Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.")
+rotations_meanwhile = option("--rotations", "quaternion", "Ball joints during the computation: 'file' or 'quaternion'.")
+force = option("--force", False, "Replace output files that exist.", is_eager=True)
+external_loads = option("--loads", FILE, "External loads: OpenSim's ExternalLoads, .xml.")
 
 
 def no_filter(ctx: click.Context, param: click.Parameter, value: float) -> float | None:
@@ -168,17 +183,15 @@ def no_filter(ctx: click.Context, param: click.Parameter, value: float) -> float
     return None if value < 0 else value
 
 
-cutoff = click.option("--cutoff", default=6.0, callback=no_filter, help="Low-pass filter [Hz]; negative for none.")
-angles = click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
+cutoff = option("--cutoff", 6.0, "Low-pass filter [Hz]; negative for none.", callback=no_filter)
+angles = option("--angles", False, "Filter the file's angles as OpenSim does, not rotations.")
 degrees = click.option(
     "--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none."
 )
-ignore = click.option(
-    "--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'."
-)
-axes = click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
-start = click.option("--start", type=float, default=-np.inf, show_default=False, help="First time [s].")
-end = click.option("--end", type=float, default=np.inf, show_default=False, help="Last time [s].")
+ignore = several("--ignore", str, "NAME", "Pass over a column of MOTION, or several: '*_tx'.")
+axes = option("--axes", str, "The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
+start = option("--start", -np.inf, "First time [s].", show_default=False)
+end = option("--end", np.inf, "Last time [s].", show_default=False)
 geometry = click.option("--geometry", multiple=True, type=FOLDER, help="A folder with geometry files.")
 
 

@@ -13,12 +13,12 @@ __all__ = ["command"]
 
 @options.command("run")
 @click.argument("setup", type=options.FILE)
-@click.option("--model", type=options.FILE, help="The model, in place of the <model_file> of SETUP.")
-@click.option("--rotations", default="file", help="Ball joints during the computation: 'file' or 'quaternion'.")
-@click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
-@click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
-@click.option("--report", type=click.Path(), help="Show what was computed: .html, one page by itself.")
-@click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
+@options.option("--model", options.FILE, "The model, in place of the <model_file> of SETUP.")
+@options.option("--rotations", "file", "Ball joints during the computation: 'file' or 'quaternion'.")
+@options.option("--keep", False, "Refuse to replace files that exist; OpenSim's tools replace them.")
+@options.option("--anywhere", False, "Let the setup write outside its own folder.")
+@options.option("--report", click.Path(), "Show what was computed: .html, one page by itself.")
+@options.option("--quiet", False, "Print only warnings and errors.")
 def command(given: Any) -> None:
     """Run SETUP (.xml), of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
     RRATool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names. All are written or

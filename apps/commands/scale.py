@@ -28,16 +28,13 @@ def _axes_by_body(text: str) -> dict[str, str]:
 @options.command("scale")
 @options.model
 @click.argument("output", type=options.Written(".osim", ".toml"))
-@click.option("--factor", "factors", multiple=True, type=options.Named(_factor), metavar="BODY=S",
-              help="One factor, or three: femur_r=1.1,1,1.")  # fmt: skip
-@click.option("--measure", multiple=True, type=options.Named(), metavar="A,B=BODY,...",
-              help="The ratio of two markers scales these bodies.")  # fmt: skip
-@click.option("--marker-set", type=options.FILE, help="A <MarkerSet> file (.xml) of markers of MODEL.")
-@click.option("--markers", type=options.FILE, help="The static trial (.trc, .c3d) of --measure.")
-@click.option("--trial", type=options.FILE, help="A moving trial: sizes and markers by their joints.")
-@click.option("--stretch", multiple=True, type=options.Named(_axes_by_body), metavar="NAME=BODY,...",
-              help="A factor of --trial, of BODY or BODY:XY.")  # fmt: skip
-@click.option("--noise", default=0.003, help="Standard deviation of the markers of --trial [m].")
+@options.several("--factor factors", options.Named(_factor), "BODY=S", "One factor, or three: femur_r=1.1,1,1.")
+@options.several("--measure", options.Named(), "A,B=BODY,...", "The ratio of two markers scales these bodies.")
+@options.option("--marker-set", options.FILE, "A <MarkerSet> file (.xml) of markers of MODEL.")
+@options.option("--markers", options.FILE, "The static trial (.trc, .c3d) of --measure.")
+@options.option("--trial", options.FILE, "A moving trial: sizes and markers by their joints.")
+@options.several("--stretch", options.Named(_axes_by_body), "NAME=BODY,...", "A factor of --trial, of BODY or BODY:XY.")
+@options.option("--noise", 0.003, "Standard deviation of the markers of --trial [m].")
 @click.option(
     "--priors",
     default=(0.1, 0.01),
@@ -46,9 +43,9 @@ def _axes_by_body(text: str) -> dict[str, str]:
     help="Standard deviations of factors, and of marker positions [m], before --trial.",
 )
 @options.axes
-@click.option("--mass", type=float, help="Mass of the person [kg].")
-@click.option("--keep-masses", is_flag=True, help="Masses keep their proportions, whatever the sizes.")
-@click.option("--report", type=options.PAGE, help="Show sizes, masses, errors of markers, the model: .html.")
+@options.option("--mass", float, "Mass of the person [kg].")
+@options.option("--keep-masses", False, "Masses keep their proportions, whatever the sizes.")
+@options.option("--report", options.PAGE, "Show sizes, masses, errors of markers, the model: .html.")
 @options.force
 def command(given: Any) -> None:
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).

@@ -17,30 +17,25 @@ SIMULATED = ("duration", "step", "rtol", "method", "stabilization", "project_sta
 
 @options.command("simulate")
 @options.model
-@click.option("--duration", default=1.0, help="Seconds of motion.")
-@click.option("--step", type=float, help="Step of a fixed-step method [s]; 1e-3 by default.")
-@click.option("--rtol", type=float, help="Bound on the local error: an adaptive method.")
-@click.option(
-    "--method",
-    default="rk4",
-    help="rk4, lie_rk4, semi_implicit_euler, variational, dop853, rk45, radau.",
-)
-@click.option("--stabilization", default="projection", help="Of |Q| = 1: projection, norm, baumgarte, none.")
+@options.option("--duration", 1.0, "Seconds of motion.")
+@options.option("--step", float, "Step of a fixed-step method [s]; 1e-3 by default.")
+@options.option("--rtol", float, "Bound on the local error: an adaptive method.")
+@options.option("--method", "rk4", "rk4, lie_rk4, semi_implicit_euler, variational, dop853, rk45, radau.")
+@options.option("--stabilization", "projection", "Of |Q| = 1: projection, norm, baumgarte, none.")
 @options.rotations
-@click.option("--activation", type=float, help="One activation for all muscles; by default the model's own.")
-@click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")
-@click.option("--project-start", is_flag=True, help="Move a start that violates the constraints onto them.")
-@click.option("--output-step", type=float, help="Seconds between rows.")
-@click.option("--output", type=options.Written(*SUFFIXES), help="Store the motion: .npz (whole), .mot, .sto or .csv.")
-@click.option("--plot", "picture", type=options.PICTURE, help="Draw it over time: .png, .pdf, .svg.")
-@click.option(
-    "--mapping",
-    "jacobians",
-    type=options.PICTURE,
-    help="Draw moment arms and Jacobians in all descriptions along it: .png, .pdf, .svg.",
+@options.option("--activation", float, "One activation for all muscles; by default the model's own.")
+@options.option("--excitation", float, "One excitation for all muscles, where activations are states.")
+@options.option("--project-start", False, "Move a start that violates the constraints onto them.")
+@options.option("--output-step", float, "Seconds between rows.")
+@options.option("--output", options.Written(*SUFFIXES), "Store the motion: .npz (whole), .mot, .sto or .csv.")
+@options.option("--plot picture", options.PICTURE, "Draw it over time: .png, .pdf, .svg.")
+@options.option(
+    "--mapping jacobians",
+    options.PICTURE,
+    "Draw moment arms and Jacobians in all descriptions along it: .png, .pdf, .svg.",
 )
-@click.option("--muscle", help="The muscle of --mapping; by default the second one.")
-@click.option("--film", type=options.Written(), help="Show bodies and muscles moving: .gif, .html, .mp4.")
+@options.option("--muscle", str, "The muscle of --mapping; by default the second one.")
+@options.option("--film", options.Written(), "Show bodies and muscles moving: .gif, .html, .mp4.")
 @options.force
 def command(given: Any) -> None:
     """Move MODEL (the name of a library model, or a file) from its start, and store and draw its motion.

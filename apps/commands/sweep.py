@@ -13,20 +13,21 @@ __all__ = ["command"]
 
 @options.command("sweep")
 @click.argument("study", type=options.FILE)
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Zarr store for the results.")
-@click.option("--resume", is_flag=True, help="Continue the store, if it exists and belongs to this study.")
-@click.option(
-    "--any-code", is_flag=True, help="Continue also what another version began; each block records its version."
+@options.option("--output", click.Path(path_type=Path), "Zarr store for the results.", required=True)
+@options.option("--resume", False, "Continue the store, if it exists and belongs to this study.")
+@options.option("--any-code", False, "Continue also what another version began; each block records its version.")
+@options.option("--verify", False, "Only read the store, and report damaged or missing blocks.")
+@options.option("--repair", False, "Only compute the damaged blocks again.")
+@options.option("--threads", int, "Threads; by default all cores.")
+@options.option("--block", int, "Samples per block; by default about 30 s of work.")
+@options.option("--scheduler", str, "Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
+@options.option("--timeout", 30.0, "Seconds within which the scheduler must answer.")
+@options.option(
+    "--table",
+    options.Written(".csv", ".xlsx", ".parquet", ".mat"),
+    "Also write a row per sample: .csv, .xlsx, .parquet.",
 )
-@click.option("--verify", is_flag=True, help="Only read the store, and report damaged or missing blocks.")
-@click.option("--repair", is_flag=True, help="Only compute the damaged blocks again.")
-@click.option("--threads", type=int, help="Threads; by default all cores.")
-@click.option("--block", type=int, help="Samples per block; by default about 30 s of work.")
-@click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
-@click.option("--timeout", default=30.0, help="Seconds within which the scheduler must answer.")
-@click.option("--table", type=options.Written(".csv", ".xlsx", ".parquet", ".mat"),
-              help="Also write a row per sample: .csv, .xlsx, .parquet.")  # fmt: skip
-@click.option("--report", type=options.PAGE, help="Show results and what moves them: .html.")
+@options.option("--report", options.PAGE, "Show results and what moves them: .html.")
 @options.force
 def command(given: Any) -> None:
     """Run the study in the TOML file STUDY.
@@ -52,7 +53,14 @@ def command(given: Any) -> None:
     studies, stored = (options.imported(f"analysis.studies.{name}") for name in ("study", "results"))  # an extra
     study, output = studies.Study.load(given.study), given.output
     if given.verify:
-        _tell_verification(stored.verify(study, output))
+        checked = stored.verify(study, output)
+        for number, fault in checked.damaged.items():
+            click.echo(f"block {number} is damaged: {fault}")
+        for name in checked.labels:
+            click.echo(f"the labels {name!r} are damaged")
+        good = checked.blocks - len(checked.damaged) - len(checked.missing)
+        click.echo(f"{good} of {checked.blocks} blocks are intact, {len(checked.missing)} are not there")
+        options.exit_unless(checked.intact and checked.complete)
         return
     try:
         results, report = studies.compute(study, output, studies.RunOptions(
@@ -75,14 +83,3 @@ def command(given: Any) -> None:
     options.store(given, given.report, lambda path: options.imported("apps.study_pages").write_study_report(
         found, path, f"Study {given.study.name}"))  # fmt: skip
     options.exit_unless(not (status > Outcome.COMPLETED).any())
-
-
-def _tell_verification(found: Any) -> None:
-    """What is wrong, line by line; exit code 1 if anything is."""
-    for number, fault in found.damaged.items():
-        click.echo(f"block {number} is damaged: {fault}")
-    for name in found.labels:
-        click.echo(f"the labels {name!r} are damaged")
-    good = found.blocks - len(found.damaged) - len(found.missing)
-    click.echo(f"{good} of {found.blocks} blocks are intact, {len(found.missing)} are not there")
-    options.exit_unless(found.intact and found.complete)

@@ -23,22 +23,22 @@ def _show(progress: Progress) -> None:
 @click.argument("motion", type=options.FILE)
 @click.argument("output", type=options.MOTION)
 @options.external_loads
-@click.option("--start", type=float, help="First time [s]; by default MOTION's.")
-@click.option("--end", type=float, help="Last time [s].")
+@options.option("--start", float, "First time [s]; by default MOTION's.")
+@options.option("--end", float, "Last time [s].")
 @options.cutoff
-@click.option("--intervals", default=50, help="Intervals of equal length.")
+@options.option("--intervals", 50, "Intervals of equal length.")
 @click.option(
     "--transcription", type=click.Choice(list(TRANSCRIPTIONS)), default="hermite_simpson",
     help="How the motion becomes finitely many unknowns.",
 )  # fmt: skip
-@click.option("--pose", default=10.0, help="Weight of the pose [1/rad^2, 1/m^2].")
-@click.option("--speeds", default=10.0, help="Weight of the velocities.")
-@click.option("--effort", default=1e-3, help="Weight of the squared controls.")
-@click.option("--reserves", default=100.0, help="Torque or force of a control of 1; 0 for none.")
-@click.option("--muscles", is_flag=True, help="Keep the muscles; without, torques alone move the model.")
-@click.option("--tolerance", default=1e-6, help="Tolerance of the solver.")
-@click.option("--iterations", default=1000, help="Maximum number of iterations.")
-@click.option("--controls", type=options.TABLE, help="Store states and controls: .sto, .csv.")
+@options.option("--pose", 10.0, "Weight of the pose [1/rad^2, 1/m^2].")
+@options.option("--speeds", 10.0, "Weight of the velocities.")
+@options.option("--effort", 0.001, "Weight of the squared controls.")
+@options.option("--reserves", 100.0, "Torque or force of a control of 1; 0 for none.")
+@options.option("--muscles", False, "Keep the muscles; without, torques alone move the model.")
+@options.option("--tolerance", 1e-06, "Tolerance of the solver.")
+@options.option("--iterations", 1000, "Maximum number of iterations.")
+@options.option("--controls", options.TABLE, "Store states and controls: .sto, .csv.")
 @options.degrees
 @options.ignore
 @options.rotations_meanwhile

@@ -14,14 +14,14 @@ __all__ = ["command"]
 @options.command("view")
 @options.model
 @click.argument("motion", required=False, type=options.FILE)
-@click.option("--compare", type=options.FILE, help="Another motion, as a ghost.")
-@click.option("--loads", type=options.FILE, help="Loads beside the motion: .xml, .c3d.")
+@options.option("--compare", options.FILE, "Another motion, as a ghost.")
+@options.option("--loads", options.FILE, "Loads beside the motion: .xml, .c3d.")
 @options.degrees
 @options.ignore
 @options.rotations
 @options.geometry
-@click.option("--port", default=8080, help="Port of the local web server.")
-@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@options.option("--port", 8080, "Port of the local web server.")
+@options.option("--no-browser", False, "Print the address, and open no browser.")
 def command(given: Any) -> None:
     """Show MODEL (the name of a library model, or a file) in the browser, moving by MOTION (.npz, .mot or .sto).
 

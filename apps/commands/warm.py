@@ -36,19 +36,14 @@ def command(given: Any) -> None:
         raise click.UsageError(f"the cache of kernels keeps nothing: {obstacle}; MYOQUAT_CACHE names another folder")
     began = time.perf_counter()
     found = load_model(given.model, given.rotations)
-    _paths(found)
+    if found.muscles:
+        path_lengths(found, found.start)
+        path_flags(found, found.start)
+        for wrt in ("velocity", "coordinates"):
+            path_jacobian(found, found.start, wrt)
     _motion(found)
     size = Cache(folder).size() / 2**20
     click.echo(f"{found.name}: ready in {time.perf_counter() - began:.1f} s; the cache holds {size:.1f} MiB")
-
-
-def _paths(model: Model) -> None:
-    q = model.start
-    if model.muscles:
-        path_lengths(model, q)
-        path_flags(model, q)
-        for wrt in ("velocity", "coordinates"):
-            path_jacobian(model, q, wrt)
 
 
 def _motion(model: Model) -> None:
