@@ -79,26 +79,20 @@ def curves(
 
 def inline_svg(figure: Figure) -> str:
     """A figure as SVG without a date, the same from run to run."""
-    _lay_out(figure)
+    if (engine := figure.get_layout_engine()) is not None:
+        # positions of axes are rounded: last digits of constrained layouts depend on addresses in memory
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+        for part in figure.subfigs:
+            part.bbox_relative.set_points(np.round(part.bbox_relative.get_points(), LAYOUT_DIGITS))
+        for axis in figure.axes:
+            left, bottom, width, height = np.round(axis.get_position().bounds, LAYOUT_DIGITS).tolist()
+            axis.set_position((left, bottom, width, height))
     stream = io.StringIO()
     with rc_context({"svg.hashsalt": "myoquat", "svg.fonttype": "none"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     drawn = stream.getvalue()
     return drawn[drawn.index("<svg") :]
-
-
-def _lay_out(figure: Figure) -> None:
-    """Set the positions of the axes, rounded: last digits of constrained layouts depend on addresses in memory."""
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    engine.execute(figure)
-    figure.set_layout_engine(None)
-    for part in figure.subfigs:
-        part.bbox_relative.set_points(np.round(part.bbox_relative.get_points(), LAYOUT_DIGITS))
-    for axis in figure.axes:
-        left, bottom, width, height = np.round(axis.get_position().bounds, LAYOUT_DIGITS).tolist()
-        axis.set_position((left, bottom, width, height))
 
 
 def inline_picture(pixels: Array, words: str) -> str:

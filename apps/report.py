@@ -83,8 +83,18 @@ class Section:
         if len(self.table) == 1:  # one frame is a list of numbers, not a curve
             numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
             return [_table(numbers)]
+        rows = []
+        for name, column in self.table.items():
+            values = column.to_numpy(dtype=float)
+            known = values[np.isfinite(values)]
+            numbers = (known.min(), known.max(), known.mean()) if len(known) else (np.nan,) * 3
+            rows.append((units[str(name)], *numbers))
+        extremes = _table(pd.DataFrame(rows, self.table.columns, ["unit", "least", "greatest", "mean"]))
         drawing = importlib.import_module(DRAWING)
-        return [drawing.curves(self.table, units, self.title, self.axes), _extremes(self.table, units)]
+        return [
+            drawing.curves(self.table, units, self.title, self.axes),
+            f"<details><summary>Extremes</summary>{extremes}</details>",
+        ]
 
 
 @frozen(eq=False)
@@ -170,21 +180,15 @@ def _origin() -> str:
     return f"{version}: <code>{html.escape(shlex.join([str(context.find_root().info_name), *arguments]))}</code>"
 
 
-def _extremes(table: pd.DataFrame, units: Mapping[str, str]) -> str:
-    """The least, the greatest and the mean of every column."""
-    rows = []
-    for name, column in table.items():
-        values = column.to_numpy(dtype=float)
-        known = values[np.isfinite(values)]
-        numbers = (known.min(), known.max(), known.mean()) if len(known) else (np.nan,) * 3
-        rows.append((units[str(name)], *numbers))
-    found = pd.DataFrame(rows, table.columns, ["unit", "least", "greatest", "mean"])
-    return f"<details><summary>Extremes</summary>{_table(found)}</details>"
-
-
 def _table(table: pd.DataFrame) -> str:
     """A table with its index as the first column. Columns of sentences are flush left, in several lines."""
-    cells = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
+
+    def cell(value: Any) -> str:
+        if isinstance(value, float):
+            return "" if np.isnan(value) else f"{value:.4g}"
+        return str(value)
+
+    cells = [[cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
     style = [
         ' class="words"' if any(len(row[k]) > MAX_WORD_LENGTH for row in cells) else "" for k in range(table.shape[1])
     ]
@@ -195,9 +199,3 @@ def _table(table: pd.DataFrame) -> str:
         shown = "".join(f"<td{s}>{html.escape(cell)}</td>" for cell, s in zip(row, style, strict=True))
         rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.4g}"
-    return str(value)

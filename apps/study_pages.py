@@ -48,11 +48,30 @@ def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
         Numbers("Results", _statistics(good[outputs], units)),
     ]
     if len(good) > 2 and outputs:
-        chosen = outputs[:MAX_OUTPUTS]
-        sections.append(Drawn("Main effects", _tornados(results, chosen), _left_out(outputs)))
-        sections.append(Drawn("Rank correlations", _correlations(results, chosen, names), ""))
+        chosen, more = outputs[:MAX_OUTPUTS], len(outputs) - MAX_OUTPUTS
+        effects = main_effects(results, chosen)
+        figure, axes = small_axes(len(chosen), AXES_PER_ROW, 15, 3.2)
+        for axis, name in zip(axes, chosen, strict=True):
+            column = effects[name]
+            column.attrs["units"] = effects.attrs["units"]
+            plot_tornado(column, 6, axes=axis)
+        words = f"The first {MAX_OUTPUTS} results are drawn, {more} more are in the table." if more > 0 else ""
+        sections.append(Drawn("Main effects", figure, words))
+        correlations = correlation(results, chosen)
+        strongest = correlations.abs().max(axis=1).sort_values(ascending=False).index[:MAX_PARAMETERS]
+        shown = correlations.loc[[name for name in names if name in strongest]]
+        figure = Picture(figsize=(3 + 1.2 * len(chosen), 1.5 + 0.4 * len(shown)), layout="constrained")
+        plot_heat_map(figure.subplots(), shown)
+        sections.append(Drawn("Rank correlations", figure))
     if "q" in results:
-        sections.append(Drawn("Over time", _bands(results), "Median, and bands between quantiles of the samples."))
+        coordinates = [str(name) for name in results.coordinate.values][:MAX_BANDS]
+        figure, axes = small_axes(len(coordinates), AXES_PER_ROW, 15, 3.0)
+        for k, (axis, name) in enumerate(zip(axes, coordinates, strict=True), 1):
+            plot_bands(axis, results, name)
+            axis.get_legend().remove()
+            if k % AXES_PER_ROW == 0 or k == len(coordinates):  # one legend per row, beside it
+                legend_beside(axis)
+        sections.append(Drawn("Over time", figure, "Median, and bands between quantiles of the samples."))
     write_report(path, title, [f"{len(table)} samples of {len(names)} parameters"], sections)
 
 
@@ -62,41 +81,6 @@ def _statistics(table: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
     found = found[["mean", "std", "min", "5%", "50%", "95%", "max"]].rename(columns={"50%": "median"})
     found.insert(0, "unit", [units.get(str(name), "") for name in found.index])
     return found
-
-
-def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
-    effects = main_effects(results, outputs)
-    figure, axes = small_axes(len(outputs), AXES_PER_ROW, 15, 3.2)
-    for axis, name in zip(axes, outputs, strict=True):
-        column = effects[name]
-        column.attrs["units"] = effects.attrs["units"]
-        plot_tornado(column, 6, axes=axis)
-    return figure
-
-
-def _correlations(results: xr.Dataset, outputs: list[str], names: list[str]) -> Figure:
-    table = correlation(results, outputs)
-    strongest = table.abs().max(axis=1).sort_values(ascending=False).index[:MAX_PARAMETERS]
-    shown = table.loc[[name for name in names if name in strongest]]
-    figure = Picture(figsize=(3 + 1.2 * len(outputs), 1.5 + 0.4 * len(shown)), layout="constrained")
-    plot_heat_map(figure.subplots(), shown)
-    return figure
-
-
-def _bands(results: xr.Dataset) -> Figure:
-    names = [str(name) for name in results.coordinate.values][:MAX_BANDS]
-    figure, axes = small_axes(len(names), AXES_PER_ROW, 15, 3.0)
-    for k, (axis, name) in enumerate(zip(axes, names, strict=True)):
-        plot_bands(axis, results, name)
-        axis.get_legend().remove()
-        if (k + 1) % AXES_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
-            legend_beside(axis)
-    return figure
-
-
-def _left_out(outputs: list[str]) -> str:
-    more = len(outputs) - MAX_OUTPUTS
-    return f"The first {MAX_OUTPUTS} results are drawn, {more} more are in the table." if more > 0 else ""
 
 
 CURVES_PER_ROW, MAX_CURVES = 4, 48  # of the figure of bands

@@ -102,9 +102,19 @@ class BallControl:
 
     def show(self, Q: np.ndarray) -> None:
         """Set the rotation, and what the sliders show of it."""
-        self.Q, self._quiet = np.array(Q, dtype=float), True
+        self.Q, self._quiet, sequence = np.array(Q, dtype=float), True, self.sequence
         try:
-            self._show_axis() if self.sequence is None else self._show_angles(self.sequence)
+            if sequence is None:
+                v = quaternion_log(self.Q if self.Q[0] >= 0 else -self.Q)
+                angle = float(np.linalg.norm(v))
+                for text, x in zip(self.axis, v / angle if angle > 1e-12 else (0.0, 0.0, 1.0), strict=True):
+                    text.value = round(float(x), 4)
+                self.angle.value = np.degrees(angle)
+            else:
+                phi = np.degrees(euler_from_quaternion(self.Q, sequence))
+                for name, slider, angle in zip(sequence, self.angles, phi, strict=True):
+                    slider.description, slider.value = f"{name} [deg]", float(angle)
+            self._place.children = [self._about if sequence is None else self._by]
         finally:
             self._quiet = False
         self.changed()
@@ -116,21 +126,6 @@ class BallControl:
     def put(self, q: np.ndarray) -> None:
         """Write the quaternion into the joint's coordinates q (nq,)."""
         q[self.first : self.first + 4] = self.Q
-
-    def _show_axis(self) -> None:
-        v = quaternion_log(self.Q if self.Q[0] >= 0 else -self.Q)
-        angle = float(np.linalg.norm(v))
-        for text, x in zip(self.axis, v / angle if angle > 1e-12 else (0.0, 0.0, 1.0), strict=True):
-            text.value = round(float(x), 4)
-        self.angle.value = np.degrees(angle)
-        self._place.children = [self._about]
-
-    def _show_angles(self, sequence: str) -> None:
-        phi = np.degrees(euler_from_quaternion(self.Q, sequence))
-        for k, (slider, angle) in enumerate(zip(self.angles, phi, strict=True)):
-            slider.description = f"{sequence[k]} [deg]"
-            slider.value = float(angle)
-        self._place.children = [self._by]
 
     def _moved(self, _: Any) -> None:
         if self._quiet:
@@ -193,10 +188,13 @@ class Explorer:
     def __init__(self, model: Model | str, q: ArrayLike | None = None, *, motion: MotionLike | None = None) -> None:
         self.model = load_model(model) if not isinstance(model, Model) else model
         system = self.model.system
-        start = system.neutral() if self.model.start_q is None else self.model.start_q
-        self.motion = None if motion is None else _rows(self.model, motion)
-        if self.motion is not None and q is None:
-            start = self.motion.q[0]
+        start, self.motion = self.model.start, None
+        if motion is not None:  # in the model's own description of its joints
+            given = motion_of(motion)
+            poses = convert_coordinates(given.system, system, given.q)
+            if not len(poses):
+                raise ValueError("the motion has no row to show")
+            self.motion, start = Motion(system, given.time, poses), poses[0]
         self.q = np.array(system.check_q(start if q is None else q), dtype=float)
         self._ready = False
         self.controls = [controls_of(b, self.q[s], self.update) for b, s in self._joints]
@@ -262,21 +260,18 @@ class Explorer:
         except ModelError:
             return path_lengths(self.model, self.q), "length [m]"
 
-    def _sampled_poses(self) -> np.ndarray:
-        return np.concatenate([[self.q], self.model.system.random(SAMPLED_POSES, np.random.default_rng(0))])
-
     def _greatest(self) -> float:
-        """The top of the colour scale: the greatest tension at full activation in the sampled poses, outliers apart."""
-        if not self.model.muscles:
+        """The top of the colour scale: the greatest tension at full activation in random poses, outliers apart."""
+        model = self.model
+        if not model.muscles:
             return 1.0
-        poses, m = self._sampled_poses(), len(self.model.muscles)
+        poses = np.concatenate([[self.q], model.system.random(SAMPLED_POSES, np.random.default_rng(0))])
         if self.label.startswith("length"):
-            return float(path_lengths(self.model, poses).max())
-        strongest: list[Any] = [getattr(muscle.law, "max_isometric_force", None) for muscle in self.model.muscles]
+            return float(path_lengths(model, poses).max())
+        strongest: list[Any] = [getattr(muscle.law, "max_isometric_force", None) for muscle in model.muscles]
         if None not in strongest:
             return float(max(strongest))
-        forces = tensions_at_rest(self.model, poses, np.ones(m))
-        return float(np.quantile(forces, 0.95))
+        return float(np.quantile(tensions_at_rest(model, poses, np.ones(len(model.muscles))), 0.95))
 
     @property
     def moment_arms(self) -> tuple[np.ndarray, list[str]]:
@@ -317,13 +312,10 @@ class Explorer:
     def _arms_of(self, joint: str) -> tuple[np.ndarray, list[str], list[str]]:
         """(m, n) [mm] the moment arms at a joint of the muscles that have any there, and the names of both."""
         arms, names = self.moment_arms
-        owner = [name.rpartition(".")[0] for name in names]
-        bodies = {body.name: set(body.names_of_velocities) for body, _ in self._joints}
-        own = [name in bodies.get(joint, ()) or body == joint for name, body in zip(names, owner, strict=True)]
-        columns = [k for k in range(len(names)) if joint == ALL_JOINTS or own[k]]
-        rows = [
-            k for k in range(len(arms)) if joint == ALL_JOINTS or np.abs(arms[k, columns]).max(initial=0.0) > MIN_ARM_M
-        ]
+        own = set(next((body.names_of_velocities for body, _ in self._joints if body.name == joint), ()))
+        whole = joint == ALL_JOINTS
+        columns = [k for k, name in enumerate(names) if whole or name in own or name.rpartition(".")[0] == joint]
+        rows = [k for k in range(len(arms)) if whole or np.abs(arms[k, columns]).max(initial=0.0) > MIN_ARM_M]
         chosen = 1e3 * arms[np.ix_(rows, columns)]
         return chosen, [names[k] for k in columns], [self.model.muscle_names[k] for k in rows]
 
@@ -339,14 +331,12 @@ class Explorer:
             self.arms.layout.height = 90 + 24 * max(len(muscles), 1)
 
     def _assembled(self) -> Any:
+        scrolled = {"height": "440px", "overflow": "auto", "display": "block"}
         joints = [control.widget for controls in self.controls for control in controls]
-        tabs = [widgets.VBox(joints, layout=_scrolled())]
-        titles = ["joints"]
-        if self.activations:
-            tabs.append(widgets.VBox(self.activations, layout=_scrolled()))
-            titles.append("activations")
-        left = widgets.Tab(tabs, layout={"width": "390px"})
-        left.titles = titles
+        pages = {"joints": joints, "activations": self.activations}
+        left = widgets.Tab([widgets.VBox(page, layout=scrolled) for page in pages.values() if page or page is joints],
+                           layout={"width": "390px"})  # fmt: skip
+        left.titles = [name for name, page in pages.items() if page or page is joints]
         rows = [widgets.HBox([left, self.view.figure])]
         if self.motion is not None:
             time = self.motion.time
@@ -355,22 +345,9 @@ class Explorer:
             self.player = player_bar(time[shown], pause, lambda k: self.seek(int(shown[k])))
             rows.insert(0, self.player)
         if self.model.muscles:
-            box = widgets.Layout(max_height="440px", overflow="auto", display="block")
+            box = {"max_height": "440px", "overflow": "auto", "display": "block"}
             rows += [self.joint, widgets.Box([self.arms], layout=box)]
         return widgets.VBox(rows)
-
-
-def _rows(model: Model, motion: MotionLike) -> Motion:
-    """The motion in the model's own description of its joints."""
-    found = motion_of(motion)
-    q = convert_coordinates(found.system, model.system, found.q)
-    if not len(q):
-        raise ValueError("the motion has no row to show")
-    return Motion(model.system, found.time, q)
-
-
-def _scrolled() -> Any:
-    return widgets.Layout(height="440px", overflow="auto", display="block")
 
 
 ARMS = {

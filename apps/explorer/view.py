@@ -117,11 +117,22 @@ class View:
             _trace("joints", stick.joints, mode="markers", marker={"size": 2, "color": JOINT}),
             *(_trace(name, path, mode="lines+markers", marker={"size": 2}) for name, path in stick.muscles.items()),
         ]
-        bar = [_color_bar(self.greatest, label)] if model.muscles else []
+        # plotly draws a colour bar only for a trace with a colour scale: one of an invisible point
+        ticks = np.linspace(0, self.greatest, 5)
+        bar = {"title": {"text": label, "side": "right"}, "thickness": 12, "len": 0.7, "x": 0.88, "tickvals": ticks}
+        bar["ticktext"] = [f"{t:.0f}" if self.greatest >= 100 else f"{t:.3g}" for t in ticks]
+        marker = {"colorscale": SCALE, "cmin": -0.25 * self.greatest, "cmax": self.greatest, "color": [0], "size": 0.1,
+                  "colorbar": bar}  # fmt: skip
+        none = [None]
+        scale = go.Scatter3d(x=none, y=none, z=none, mode="markers", showlegend=False, marker=marker, hoverinfo="skip")
         low, high = _box(model, poses)
-        self.figure = LiveFigure([*traces, *bar], _layout(low, high, up_of(model)))
+        self.figure = LiveFigure([*traces, *([scale] if model.muscles else [])], _layout(low, high, up_of(model)))
         self._bones, self._joints, *drawn = self.figure.data[: len(traces)]
-        self._joints.marker.size = _ball(stick, float((high - low).max()))
+        # pixels across a joint, in proportion to the bones
+        bones = [float(np.linalg.norm(s[1] - s[0])) for segments in stick.bones.values() for s in segments]
+        share, least, most = JOINT_SIZES
+        size = share * np.median(bones or [0.0]) / float((high - low).max()) * SIZE[1]
+        self._joints.marker.size = float(np.clip(size, least, most))
         self._muscles = dict(zip(stick.muscles, drawn, strict=True))
 
     def show(self, q: np.ndarray, values: np.ndarray) -> None:
@@ -144,16 +155,6 @@ def _trace(name: str, points: np.ndarray, **look: Any) -> Any:
     return go.Scatter3d(x=x, y=y, z=z, name=markup(name), showlegend=False, **look)
 
 
-def _color_bar(greatest: float, label: str) -> Any:
-    """A trace of one invisible point: plotly draws a colour bar only for a trace with a colour scale."""
-    ticks = np.linspace(0, greatest, 5)
-    bar = {"title": {"text": label, "side": "right"}, "thickness": 12, "len": 0.7, "x": 0.88}
-    bar |= {"tickvals": ticks, "ticktext": [f"{t:.0f}" if greatest >= 100 else f"{t:.3g}" for t in ticks]}
-    look = {"colorscale": SCALE, "cmin": -0.25 * greatest, "cmax": greatest, "color": [0], "size": 0.1}
-    no_point = {"x": [None], "y": [None], "z": [None], "hoverinfo": "skip"}
-    return go.Scatter3d(mode="markers", showlegend=False, marker={**look, "colorbar": bar}, **no_point)
-
-
 def _place(trace: Any, points: np.ndarray) -> None:
     trace.x, trace.y, trace.z = points.T
 
@@ -163,13 +164,6 @@ def _bones(stick: Stick) -> np.ndarray:
     gap = np.full((1, 3), np.nan)
     segments = [segment for found in stick.bones.values() for segment in found]
     return np.concatenate([part for segment in segments for part in (segment, gap)] or [gap])
-
-
-def _ball(stick: Stick, extent: float) -> float:
-    """Pixels across a joint, in proportion to the bones."""
-    bones = [float(np.linalg.norm(s[1] - s[0])) for segments in stick.bones.values() for s in segments]
-    share, least, most = JOINT_SIZES
-    return float(np.clip(share * np.median(bones or [0.0]) / extent * SIZE[1], least, most))
 
 
 def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -280,13 +274,26 @@ class Player:
             raise TypeError(f"the trajectory of a Model is wanted, not of {type(model).__name__}")
         self.time, self.q, self.u = trajectory.time, trajectory.q[run], trajectory.u[run]
         good = int(np.isfinite(self.q).all(axis=1).sum())  # rows after a stop are NaN
-        self.frames = self._chosen(good, speed)
+        # rows that follow each other at the rate of the film
+        last = max(good - 1, 0)
+        wanted = np.arange(0.0, self.time[last] + 1e-12, speed / RATE)
+        self.frames = np.unique(np.clip(np.searchsorted(self.time, wanted - 1e-9), 0, last))
         has_forces = trajectory.activation is not None
         self.forces = trajectory.forces[run] if has_forces else np.zeros((len(self.time), 0))
         few = self.q[self.frames[:: max(1, len(self.frames) // 60)]]
         greatest = float(np.nanmax(self.forces[self.frames])) if has_forces else 1.0
         self.view = View(model, few, greatest, "tension [N]")
-        self.curves = self._curves(trajectory.system.velocity_names, good)
+        rows, names = slice(0, good, max(1, good // MAX_CURVE_POINTS)), trajectory.system.velocity_names
+        lines = [go.Scatter(x=self.time[rows], y=self.u[rows, k], name=markup(name)) for k, name in enumerate(names)]
+        self.curves = LiveFigure(lines, layout={
+            "shapes": [{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1}}],
+            "width": 380,
+            "height": 500,
+            "margin": {"l": 50, "r": 10, "t": 30, "b": 40},
+            "xaxis": {"title": "time [s]"},
+            "yaxis": {"title": "velocities u"},
+            "legend": {"orientation": "h"},
+        })  # fmt: skip
         bar = player_bar(self.time[self.frames], 1000 / RATE, self.show)
         _, self.slider, self.clock = bar.children
         self.show(0)
@@ -300,24 +307,3 @@ class Player:
         self.view.show(self.q[row], self.forces[row])
         t = float(self.time[row])
         self.curves.layout.shapes[0].update(x0=t, x1=t)
-
-    def _chosen(self, good: int, speed: float) -> np.ndarray:
-        """Rows that follow each other at the rate of the film."""
-        end = self.time[max(good - 1, 0)]
-        wanted = np.arange(0.0, end + 1e-12, speed / RATE)
-        return np.unique(np.clip(np.searchsorted(self.time, wanted - 1e-9), 0, max(good - 1, 0)))
-
-    def _curves(self, names: Any, good: int) -> Any:
-        rows = slice(0, good, max(1, good // MAX_CURVE_POINTS))
-        lines = [go.Scatter(x=self.time[rows], y=self.u[rows, k], name=markup(name)) for k, name in enumerate(names)]
-        now = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1}}
-        layout = {
-            "shapes": [now],
-            "width": 380,
-            "height": 500,
-            "margin": {"l": 50, "r": 10, "t": 30, "b": 40},
-            "xaxis": {"title": "time [s]"},
-            "yaxis": {"title": "velocities u"},
-            "legend": {"orientation": "h"},
-        }
-        return LiveFigure(lines, layout=layout)
