@@ -153,7 +153,11 @@ class Stepper:
         self.controls = [i for i, name in enumerate(model.control_names) if name not in prescribed]
         if not self.actions:
             raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
-        self.control_bounds = self._control_bounds()
+        bounds = np.array([b for actuator in model.actuators for b in actuator.bounds]).reshape(-1, 2)
+        self.control_bounds = bounds[self.controls]  # (k, 2) over which actions spread
+        for name, pair in zip(self.actions[len(self.muscles) :], self.control_bounds, strict=True):
+            if not np.isfinite(pair).all():
+                raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
         self._loops: dict[bool, StepLoop] = {}
         self._kernels: dict[tuple[int, bool], tuple[Kernel, list[str]]] = {}
         self._weights = tuple(task.weights.items())
@@ -174,15 +178,6 @@ class Stepper:
         model = self.model
         return (*(model.muscle_names[i] for i in self.muscles), *(model.control_names[i] for i in self.controls))
 
-    def _control_bounds(self) -> Array:
-        """(k, 2) lowest and highest control that actions move; ValueError for one without bounds."""
-        bounds = np.array([b for actuator in self.model.actuators for b in actuator.bounds]).reshape(-1, 2)
-        bounds = bounds[self.controls]
-        for name, pair in zip(self.actions[len(self.muscles) :], bounds, strict=True):
-            if not np.isfinite(pair).all():
-                raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
-        return bounds
-
     # ---- states --------------------------------------------------------------------------------------------------
 
     def start(self, q: Array, u: Array, p: Array | None) -> Array:
@@ -196,35 +191,29 @@ class Stepper:
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))
 
     def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:
-        """The states of muscles and actuators: muscles that the model prescribes begin as in `simulate`."""
+        """The states of muscles and actuators: muscles that the model prescribes begin as in `simulate`, others with
+        inputs of zero."""
         equations = self.equations
         if not equations.own:
             return ()
-        quiet = self._prescribed(np.zeros((len(q), equations.muscles)), p)
-        named = np.full(equations.muscles, np.nan)
+        name, quiet = "excitation" if equations.excited else "activation", np.zeros((len(q), equations.muscles))
+        start, given = np.array(self.task.start_time), {name: quiet, "controls": np.zeros(equations.actuated)}
+        if p is None or not any(own.startswith("inputs.") for own in self.names):
+            quiet = np.broadcast_to(np.asarray(equations.prescribed(start, given).get(name, quiet)), quiet.shape)
+        else:
+            rows = [equations.fixed(own).prescribed(start, given | {name: row}).get(name, row)
+                    for own, row in zip(p, quiet, strict=True)]  # fmt: skip
+            quiet = np.stack(rows)
+        activation = quiet.copy()
         for i in set(equations.excited) - set(self.muscles):
-            own = self.model.muscles[i].activation
-            named[i] = np.nan if own is None else own
-        activation = np.where(np.isnan(named), quiet, named)
+            if (own := self.model.muscles[i].activation) is not None:
+                activation[:, i] = own
         varied = p if self.names else None
         if not state_names(self.model):
             delayed = tuple(np.broadcast_to(x, (len(q), x.shape[-1])) for x in equations.delayed_start(varied))
             return (activation[:, list(equations.excited)], *delayed)
-        name = "excitation" if equations.excited else "activation"
         inputs = Inputs(activation=activation, excitation=quiet if equations.excited else None)
         return self.problem.own_start(q, {name: quiet}, inputs, varied)
-
-    def _prescribed(self, quiet: Array, p: Array | None) -> Array:
-        """(n, m) the inputs of muscles where episodes begin: zero but for those that the model prescribes."""
-        name = "excitation" if self.equations.excited else "activation"
-        start, given = np.array(self.task.start_time), {name: quiet, "controls": np.zeros(self.equations.actuated)}
-        if p is None or not any(own.startswith("inputs.") for own in self.names):
-            found = self.equations.prescribed(start, given).get(name, quiet)
-            return np.broadcast_to(np.asarray(found), quiet.shape)
-        rows = [
-            self.equations.fixed(own).prescribed(start, given | {name: row}) for own, row in zip(p, quiet, strict=True)
-        ]
-        return np.stack([own.get(name, row) for own, row in zip(rows, quiet, strict=True)])
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:
         """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed
@@ -232,8 +221,10 @@ class Stepper:
         task, given = self.task, self._inputs(actions) | {"clock": self.task.start_time + time}
         if self.names:
             given["p"] = p
-        loop = self._loop(len(x) == 1)
-        ran = loop(x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
+        single = len(x) == 1
+        if single not in self._loops:
+            self._loops[single] = self.method.kept_loop(self.equations, "projection", 1 if single else None)
+        ran = self._loops[single](x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
         return ran.final, ran.reason != Outcome.COMPLETED
 
     def _inputs(self, actions: Array) -> dict[str, Any]:
@@ -249,11 +240,6 @@ class Stepper:
             found["controls"] = np.zeros((len(actions), self.equations.actuated))
             found["controls"][:, self.controls] = low + 0.5 * (high - low) * (actions[:, moved:] + 1.0)
         return found
-
-    def _loop(self, single: bool) -> StepLoop:
-        if single not in self._loops:
-            self._loops[single] = self.method.kept_loop(self.equations, "projection", 1 if single else None)
-        return self._loops[single]
 
     # ---- formulas ------------------------------------------------------------------------------------------------
 

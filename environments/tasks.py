@@ -74,10 +74,8 @@ class PoseTask(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        start = self.model.start
         balls = self.model.system.quaternion_indices
-        for names, ends in (("low, high", (self.low, self.high)), ("start_low, start_high", self._start)):
-            low, high = box(names, *ends, len(start))
+        for names, (low, high) in zip(("low, high", "start_low, start_high"), self._ends, strict=True):
             self.model.system.check_q(low, names)
             if (low[balls] != high[balls]).any():
                 raise ValueError(
@@ -85,20 +83,19 @@ class PoseTask(Task):
                 )
 
     @property
-    def _start(self) -> tuple[ArrayLike, ArrayLike]:
+    def _ends(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """The ends (nq,) of the target and of the start."""
         start = self.model.start
-        return (start if self.start_low is None else self.start_low), (
-            start if self.start_high is None else self.start_high
-        )
+        first, last = (start if end is None else end for end in (self.start_low, self.start_high))
+        target = box("low, high", self.low, self.high, len(start))
+        return target, box("start_low, start_high", first, last, len(start))
 
     @property
     def draws(self) -> int:
         return 2 * len(self.model.start)
 
     def begin(self, shares: Array) -> Start:
-        n = len(self.model.start)
-        low, high = box("low, high", self.low, self.high, n)
-        first, last = box("start_low, start_high", *self._start, n)
+        n, ((low, high), (first, last)) = len(self.model.start), self._ends
         q = first + (last - first) * shares[:, n:]
         return Start(q, np.zeros((len(q), self.model.system.nu)), low + (high - low) * shares[:, :n])
 
@@ -379,8 +376,11 @@ class StandTask(PointsTask):
         s, at = situation, situation.points(self.markers)
         turn = np.asarray(self.turn)
         Q = quaternion_multiply(s.q[..., 3:7], turn)
-        omega = vecmat(s.u[..., 3:6], rotation_matrix(turn))
-        u = np.concatenate([self._root_velocity(s), omega, s.u[..., 6:]], axis=-1)
+        omega, v = vecmat(s.u[..., 3:6], rotation_matrix(turn)), s.u[..., :3]
+        joint: Any = self.model.system.bodies[0].joint
+        if joint.velocity_frame != "parent":  # of the root in the world
+            v = matvec(rotation_matrix(s.q[..., 3:7]), v)
+        u = np.concatenate([v, omega, s.u[..., 6:]], axis=-1)
         q = np.concatenate([s.q[..., :3], Q, s.q[..., 7:]], axis=-1)
         return np.concatenate([q, u * s.control_step, at, s.goal - at, s.activation], axis=-1)
 
@@ -393,12 +393,6 @@ class StandTask(PointsTask):
             "reach": 10.0 + found["reach"] - 10.0 * speed,
             "act_reg": -100.0 * effort(situation.activation) if m else found["act_reg"],
         }
-
-    def _root_velocity(self, situation: Situation) -> Array:
-        """(..., 3) [m/s] of the root in the world."""
-        joint: Any = self.model.system.bodies[0].joint
-        v = situation.u[..., :3]
-        return v if joint.velocity_frame == "parent" else matvec(rotation_matrix(situation.q[..., 3:7]), v)
 
 
 def library_tasks() -> tuple[str, ...]:

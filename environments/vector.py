@@ -145,15 +145,28 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Begin new episodes: of all states, or of those in `options["reset_mask"]`. A seed s is s + i of state i."""
         check_types(options=(options, (Mapping, type(None))))
-        mask = self._mask(options or {})
-        seeds = self._seeds(seed)
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"seed: {self.num_envs} states need as many seeds, not {len(seeds)}")
-        for row in np.flatnonzero(mask):
-            if (own := seeds[row]) is not None:
-                self.generators[row] = np.random.default_rng(int(own))
+        n, mask, given = self.num_envs, (options or {}).get("reset_mask"), seed
+        if mask is None:
+            mask = np.ones(n, dtype=bool)
+        if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (n,) and mask.any()):
+            raise ValueError(f"reset_mask must be a boolean array ({n},) that is True somewhere, not {mask!r}")
+        if not self._begun and not mask.all():
+            raise gymnasium.error.ResetNeeded("the first reset begins all states")
+        if given is None:
+            given = [None] * n
+        elif isinstance(given, (int, np.integer)):
+            given = [int(given) + i for i in range(n)]
+        seeds: list[Any] = list(given) if isinstance(given, (Sequence, np.ndarray)) else [given]
+        if not all(x is None or (_is_whole(x) and x >= 0) for x in seeds):
+            raise ValueError(f"seed must be a whole number from 0 on, None, or one for each state, not {seed!r}")
+        if len(seeds) != n:
+            raise ValueError(f"seed: {n} states need as many seeds, not {len(seeds)}")
+        rows = np.flatnonzero(mask)
+        for row in rows:
+            if seeds[row] is not None:
+                self.generators[row] = np.random.default_rng(int(seeds[row]))
         self.stepper.follow_code()
-        self._restart(np.flatnonzero(mask))
+        self._restart(rows)
         self._begun = True
         return _observations(self._look()), {}
 
@@ -163,17 +176,40 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             raise gymnasium.error.ResetNeeded("reset the environment before its first step")
         checked = _checked_actions(actions, (self.num_envs,), self.stepper.actions)
         if self.autoreset is AutoresetMode.DISABLED and self.episodes.ended.any():
-            ended = np.flatnonzero(self.episodes.ended).tolist()
-            raise ValueError(f"states {ended} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
-        fresh = self.episodes.ended  # these begin anew in place of this step
-        failed = np.zeros(self.num_envs, dtype=bool)
-        if not fresh.all():
-            rows = np.flatnonzero(~fresh) if fresh.any() else slice(None)
-            now = self.episodes
+            over = np.flatnonzero(self.episodes.ended).tolist()
+            raise ValueError(f"states {over} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
+        now, failed = self.episodes, np.zeros(self.num_envs, dtype=bool)
+        fresh = now.ended  # these begin anew in place of this step
+        shown = ~fresh
+        if shown.any():
+            rows = np.flatnonzero(shown) if fresh.any() else slice(None)
             now.x[rows], failed[rows] = self.stepper.advance(now.x[rows], checked[rows], self._time[rows], now.p[rows])
             now.count[rows] += 1
         self._restart(np.flatnonzero(fresh))
-        return self._outcome(self._look(), failed, fresh)
+        seen = self._look()
+        terminated = ((seen["done"] > 0) | failed) & shown
+        truncated = (now.count >= self.task.horizon) & shown
+        reward, observations = np.where(fresh, 0.0, seen["reward"]), _observations(seen)
+        infos: dict[str, Any] = {}
+        for name in [key for key in seen if key not in ("observation", "reward", "done")]:
+            infos[name], infos[f"_{name}"] = np.where(shown, seen[name], 0.0), shown
+        if failed.any():
+            infos["failed"], infos["_failed"] = failed, shown
+        now.ended = ended = terminated | truncated
+        if self.autoreset is AutoresetMode.SAME_STEP and ended.any():
+            # ended states begin anew at once: their last observations and infos stand apart
+            rows, final = np.flatnonzero(ended), np.full(self.num_envs, None, dtype=object)
+            for row in rows:
+                final[row] = observations[row]
+            last, kept = (
+                {k: x & part if k.startswith("_") else np.where(part, x, 0) for k, x in infos.items()}
+                for part in (ended, ~ended)
+            )
+            infos = {**kept, "final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
+            self._restart(rows)
+            observations = observations.copy()
+            observations[rows] = _observations(self._look(rows))
+        return observations, reward, terminated, truncated, infos
 
     @property
     def _time(self) -> Array:
@@ -184,40 +220,6 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         """Observation, reward and terms of all states, or of rows (k,)."""
         now = self.episodes
         return self.stepper.look(self._time[rows], now.x[rows], now.goal[rows], now.p[rows])
-
-    def _outcome(
-        self, seen: dict[str, Array], failed: Array, fresh: Array
-    ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        terminated = ((seen["done"] > 0) | failed) & ~fresh
-        truncated = (self.episodes.count >= self.task.horizon) & ~fresh
-        reward = np.where(fresh, 0.0, seen["reward"])
-        shown = ~fresh
-        infos: dict[str, Any] = {}
-        for name in [key for key in seen if key not in ("observation", "reward", "done")]:
-            infos[name], infos[f"_{name}"] = np.where(shown, seen[name], 0.0), shown
-        if failed.any():
-            infos["failed"], infos["_failed"] = failed, shown
-        observations = _observations(seen)
-        self.episodes.ended = terminated | truncated
-        if self.autoreset is AutoresetMode.SAME_STEP and self.episodes.ended.any():
-            observations, infos = self._reset_in_step(observations, infos)
-        return observations, reward, terminated, truncated, infos
-
-    def _reset_in_step(self, observations: Array, infos: dict[str, Any]) -> tuple[Array, dict[str, Any]]:
-        """What is returned where ended states begin anew at once: their last observations and infos apart."""
-        ended, rows = self.episodes.ended, np.flatnonzero(self.episodes.ended)
-        final = np.full(self.num_envs, None, dtype=object)
-        for row in rows:
-            final[row] = observations[row]
-
-        def part(states: Array) -> dict[str, Any]:
-            return {k: x & states if k.startswith("_") else np.where(states, x, 0) for k, x in infos.items()}
-
-        last, kept = part(ended), part(~ended)
-        self._restart(rows)
-        observations = observations.copy()
-        observations[rows] = _observations(self._look(rows))
-        return observations, {**kept, "final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
 
     def _restart(self, rows: Array) -> None:
         """Begin new episodes in rows (k,)."""
@@ -230,28 +232,6 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         now.x[rows] = self.stepper.start(start.q, start.u, now.p[rows])
         now.goal[rows], now.count[rows] = start.goal, 0
         now.ended = now.ended & ~np.isin(np.arange(self.num_envs), rows)
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        given: Any = [int(seed) + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else seed
-        seeds = list(given) if isinstance(given, (Sequence, np.ndarray)) else [given]
-        if not all(x is None or (_is_whole(x) and x >= 0) for x in seeds):
-            raise ValueError(f"seed must be a whole number from 0 on, None, or one for each state, not {seed!r}")
-        return seeds
-
-    def _mask(self, options: dict[str, Any]) -> Array:
-        everything = np.ones(self.num_envs, dtype=bool)
-        mask = options.get("reset_mask")
-        if mask is None:
-            return everything
-        if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
-            raise ValueError(
-                f"reset_mask must be a boolean array ({self.num_envs},) that is True somewhere, not {mask!r}"
-            )
-        if not self._begun and not mask.all():
-            raise gymnasium.error.ResetNeeded("the first reset begins all states")
-        return mask
 
     # ---- pictures ------------------------------------------------------------------------------------------------
 
