@@ -6,7 +6,7 @@ centimeters are usual. Source: M. Meredith, S. Maddock, Motion capture file form
 University of Sheffield, CS-01-11, 2001.
 """
 
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,89 +82,84 @@ def read_bvh(path: str | Path) -> tuple[list[BvhJoint], float, Array]:
     """The joints of a file, every parent before its children, the time of a frame [s] and the channels (t, n). Raises
     ModelError, with the line, for a file that is broken or of another type."""
     path = existing(path)
-    lines = ((number, text.split()) for number, text in read_lines(path, MAX_BYTES) if text.strip())
-    number, words = _next(path, lines)
-    if [word.upper() for word in words] != ["HIERARCHY"]:
-        raise ModelError("the first line is not 'HIERARCHY': this is no BVH file", file=path, line=number)
-    joints = _hierarchy(path, lines)
-    number, words = _next(path, lines)
-    count = _number(path, number, words[1:] if words[0].lower() == "frames:" else [], "Frames: N")
-    number, words = _next(path, lines)
-    step = _number(path, number, words[2:] if words[0].lower() == "frame" else [], "Frame Time: SECONDS")
+    lines = _Lines(path)
+    if [word.upper() for word in lines.words()] != ["HIERARCHY"]:
+        raise lines.error("the first line is not 'HIERARCHY': this is no BVH file")
+    joints = _hierarchy(lines)
+    (count,) = lines.numbers("Frames: N", 1)
+    header = lines.number
+    (step,) = lines.numbers("Frame Time: SECONDS", 1)
     if not step > 0:
-        raise ModelError(f"the time of a frame is {step:g} s", file=path, line=number)
+        raise lines.error(f"the time of a frame is {step:g} s")
     labels = [f"{joint.name} {channel}" for joint in joints for channel in joint.channels]
-    rows, _ = parse_rows(path, ((at, " ".join(text)) for at, text in lines), labels, gaps=False)
+    rows, _ = parse_rows(path, lines.rest, labels, gaps=False)
     if len(rows) != count:
-        raise ModelError(f"the header says {count:g} frames; there are {len(rows)}", file=path, line=number)
+        raise ModelError(f"the header says {count:g} frames; there are {len(rows)}", file=path, line=header)
     return joints, step, rows
 
 
-def _next(path: Path, lines: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
-    for number, words in lines:
-        return number, words
-    raise ModelError("the file ends too early", file=path)
+class _Lines:
+    """The lines of a file that are not blank: `number` is that of the last one, `rest` the others."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number = path, 0
+        self.rest = (line for line in read_lines(path, MAX_BYTES) if line[1].strip())
+
+    def error(self, problem: str) -> ModelError:
+        return ModelError(problem, file=self.path, line=self.number)
+
+    def words(self) -> list[str]:
+        """The words of the next line."""
+        self.number, text = next(self.rest, (self.number, ""))
+        if not text:
+            raise self.error("the file ends too early")
+        return text.split()
+
+    def numbers(self, form: str, count: int) -> list[float]:
+        """The numbers of the next line, after the words with which its form begins."""
+        words, head = self.words(), form.upper().split()[:-count]
+        try:
+            found = list(map(float, words[len(head) :]))
+        except ValueError:
+            found = []
+        if (
+            [word.upper() for word in words[: len(head)]] != head
+            or len(found) != count
+            or not all(map(is_plausible, found))
+        ):
+            raise self.error(f"the line must be {form!r} with numbers")
+        return found
 
 
-def _number(path: Path, line: int, words: list[str], expected: str) -> float:
-    try:
-        value = float(words[0]) if len(words) == 1 else np.nan
-    except ValueError:
-        value = np.nan
-    if not is_plausible(value):
-        raise ModelError(f"the line must be {expected!r}", file=path, line=line)
-    return value
-
-
-def _hierarchy(path: Path, lines: Iterator[tuple[int, list[str]]]) -> list[BvhJoint]:
+def _hierarchy(lines: _Lines) -> list[BvhJoint]:
     """The joints up to the line MOTION."""
     joints: list[BvhJoint] = []
     above: list[int] = []  # indices of the joints whose braces are open; -1 for an end
     while True:
-        number, words = _next(path, lines)
-        word = words[0].upper()
+        words = lines.words()
+        word, name = words[0].upper(), " ".join(words[1:])
         if word == "MOTION" and not above and joints:
             return joints
         if word == "}" and above:
             above.pop()
-        elif word in ("ROOT", "JOINT") and len(words) > 1 and bool(above) == (word == "JOINT") and -1 not in above:
-            name = " ".join(words[1:])
-            if name in (joint.name for joint in joints):
-                raise ModelError(f"the joint {name!r} comes twice", file=path, line=number)
-            parent = above[-1] if above else -1
-            offset, channels = _opened(path, lines, True)
-            joints.append(BvhJoint(name, parent, offset, channels))
-            above.append(len(joints) - 1)
-        elif word == "END" and above and above[-1] >= 0:
-            offset, _ = _opened(path, lines, False)
-            last = joints[above[-1]]
-            joints[above[-1]] = BvhJoint(last.name, last.parent, last.offset, last.channels, offset)
+            continue
+        ends = word == "END" and bool(above) and above[-1] >= 0
+        starts = word in ("ROOT", "JOINT") and bool(name) and bool(above) == (word == "JOINT") and -1 not in above
+        if not (ends or starts):
+            raise lines.error(f"{' '.join(words)!r} is not expected here")
+        if starts and name in (joint.name for joint in joints):
+            raise lines.error(f"the joint {name!r} comes twice")
+        if lines.words() != ["{"]:
+            raise lines.error("a line '{' is expected here")
+        x, y, z = lines.numbers("OFFSET X Y Z", 3)
+        if ends:
+            joints[above[-1]] = replace(joints[above[-1]], end=(x, y, z))
             above.append(-1)
-        else:
-            raise ModelError(f"{' '.join(words)!r} is not expected here", file=path, line=number)
-
-
-def _opened(
-    path: Path, lines: Iterator[tuple[int, list[str]]], moves: bool
-) -> tuple[tuple[float, float, float], tuple[str, ...]]:
-    """Offset and channels of a joint, after its brace."""
-    number, words = _next(path, lines)
-    if words != ["{"]:
-        raise ModelError("a line '{' is expected here", file=path, line=number)
-    number, words = _next(path, lines)
-    try:
-        x, y, z = (float(word) for word in words[1:])
-        plausible = words[0].upper() == "OFFSET" and all(map(is_plausible, (x, y, z)))
-    except ValueError:
-        plausible = False
-    if not plausible:
-        raise ModelError("the line must be 'OFFSET X Y Z' with numbers", file=path, line=number)
-    if not moves:
-        return (x, y, z), ()
-    number, words = _next(path, lines)
-    names = [CHANNELS.get(word.lower(), "") for word in words[2:]]
-    named = words[0].upper() == "CHANNELS" and words[1:2] == [str(len(names))]
-    if not named or "" in names or len(set(names)) < len(names):
-        problem = f"the line must be 'CHANNELS N' and N of {', '.join(CHANNELS.values())}"
-        raise ModelError(problem, file=path, line=number)
-    return (x, y, z), tuple(names)
+            continue
+        words = lines.words()
+        channels = tuple(CHANNELS.get(word.lower(), "") for word in words[2:])
+        named = words[0].upper() == "CHANNELS" and words[1:2] == [str(len(channels))]
+        if not named or "" in channels or len(set(channels)) < len(channels):
+            raise lines.error(f"the line must be 'CHANNELS N' and N of {', '.join(CHANNELS.values())}")
+        joints.append(BvhJoint(name, above[-1] if above else -1, (x, y, z), channels))
+        above.append(len(joints) - 1)
