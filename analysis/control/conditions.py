@@ -198,25 +198,16 @@ def periodic_pairs(periodic: Periodic, quantities: Quantities) -> dict[str, str]
         return name if name in quantities.balls else keys[quantities.unknown(name, "periodic")]
 
     pairs, free = {key_of(end): key_of(start) for end, start in periodic.pairs.items()}, {*map(key_of, periodic.free)}
-    paired = _expanded(pairs, quantities)
-    return {key: paired.get(key, key) for key in (*quantities.unknowns, *quantities.balls) if key not in free}
-
-
-def _expanded(pairs: Mapping[str, str], quantities: Quantities) -> dict[str, str]:
-    """Pairs of names, those of velocities added that follow from pairs of coordinates and bodies."""
-    found = dict(pairs)
-    plant = quantities.plant
-    twice = [start for start, count in Counter(found.values()).items() if count > 1]
+    twice = [start for start, count in Counter(pairs.values()).items() if count > 1]
     if twice:
-        ends = ", ".join(repr(end) for end, start in found.items() if start == twice[0])
+        ends = ", ".join(repr(end) for end, start in pairs.items() if start == twice[0])
         raise ValueError(f"periodic: {ends} all end where {twice[0]!r} starts; each start belongs to one end")
-    for a, b in pairs.items():
-        if (a in quantities.balls) != (b in quantities.balls):
+    found, balls, names = dict(pairs), quantities.balls, quantities.plant.velocity_names
+    for a, b in pairs.items():  # those of velocities follow from pairs of coordinates and bodies
+        if (a in balls) != (b in balls):
             raise ValueError(f"periodic: {a!r} and {b!r} are unequal: one is a rotation, the other is not")
-        if a in quantities.balls:
-            (_, ia), (_, ib) = quantities.balls[a], quantities.balls[b]
-            names = plant.velocity_names
-            found |= dict(zip(names[ia], names[ib], strict=True))
+        if a in balls:
+            found |= dict(zip(names[balls[a][1]], names[balls[b][1]], strict=True))
             continue
         one, other = quantities.unknowns[a], quantities.unknowns[b]
         if one.field != other.field:
@@ -226,5 +217,5 @@ def _expanded(pairs: Mapping[str, str], quantities: Quantities) -> dict[str, str
                 "be exchanged"
             )
         if one.field == "z":
-            found.setdefault(plant.velocity_names[one.place], plant.velocity_names[other.place])
-    return found
+            found.setdefault(names[one.place], names[other.place])
+    return {key: found.get(key, key) for key in (*quantities.unknowns, *balls) if key not in free}

@@ -137,9 +137,28 @@ def run_forward(
     plant, n = statement.plant, statement.plant.nu
     if isinstance(plant, PrescribedPlant):
         raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
-    rates, bounds = _rates(statement), plant.control_bounds.T
+    nq, nc, loads, bounds = plant.nq, plant.nc, statement.loads, plant.control_bounds.T
     elastic = isinstance(plant, ModelPlant) and plant.law_states[1] > plant.law_states[0]
     options = {"method": "Radau" if elastic else "DOP853", "rtol": max(rtol, STIFF_TOLERANCE) if elastic else rtol}
+
+    def formula(t: Array, x: Array, d: Array) -> Array:
+        """The rates of x = (displacement from q0, u, w) at the time t; d is q0 and the controls."""
+        theta, u, w = x[..., :n], x[..., n : 2 * n], x[..., 2 * n :]
+        q = plant.displaced(d[..., :nq], theta) if n else d[..., :nq]
+        point = Point(statement.names, t, q, u, states=w, controls=plant.acting_controls(t, d[..., nq : nq + nc]),
+                      parameters=plant.parameters)  # fmt: skip
+        if loads is not None:
+            point = replace(point, loads=load_numbers_at(loads, t))
+        udot, wdot = plant.rates(point)
+        moving = [plant.displacement_rate(theta, q, u), udot] if n else []
+        return joined([*moving, wdot] if plant.nw else moving)
+
+    def build(content: str | None) -> Kernel:
+        inputs = {"t": (), "x": 2 * n + plant.nw, "d": nq + nc + 1}
+        return compile(formula, inputs, ["rates"], name="control_forward", content=content)
+
+    given = content_key(loads), tuple(map(float, plant.parameters)), statement.names.states
+    rates: Any = kernel_for(("control forward", plant.content, *given), build)
 
     def rate(t: float, x: Array, q0: Array, start: float, end: float) -> Array:
         margin = END_OFFSET * (end - start)
@@ -176,27 +195,3 @@ def interval_errors(
     moved = plant.displacement(np.broadcast_to(q[0], q.shape), q) if plant.nu else np.zeros((len(q), 0))
     scale = 1.0 + np.abs(np.concatenate([moved, u, w], axis=1)).max(axis=0)
     return np.max(np.abs(found) / scale, axis=1)
-
-
-def _rates(statement: Statement) -> Any:
-    """The kernel of the rates of x = (displacement from q0, u, w) at the time t; d is q0 and the controls."""
-    plant, loads = statement.plant, statement.loads
-    nq, nu, nc = plant.nq, plant.nu, plant.nc
-
-    def formula(t: Array, x: Array, d: Array) -> Array:
-        theta, u, w = x[..., :nu], x[..., nu : 2 * nu], x[..., 2 * nu :]
-        q = plant.displaced(d[..., :nq], theta) if nu else d[..., :nq]
-        point = Point(statement.names, t, q, u, states=w, controls=plant.acting_controls(t, d[..., nq : nq + nc]),
-                      parameters=plant.parameters)  # fmt: skip
-        if loads is not None:
-            point = replace(point, loads=load_numbers_at(loads, t))
-        udot, wdot = plant.rates(point)
-        moving = [plant.displacement_rate(theta, q, u), udot] if nu else []
-        return joined([*moving, wdot] if plant.nw else moving)
-
-    def build(content: str | None) -> Kernel:
-        inputs = {"t": (), "x": 2 * nu + plant.nw, "d": nq + nc + 1}
-        return compile(formula, inputs, ["rates"], name="control_forward", content=content)
-
-    given = content_key(loads), tuple(map(float, plant.parameters)), statement.names.states
-    return kernel_for(("control forward", plant.content, *given), build)

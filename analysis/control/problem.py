@@ -36,7 +36,7 @@ from myoquat.analysis.control.forward import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.goals.base import Goal, IntegralGoal
 from myoquat.analysis.control.guesses import default_sites, sites_of_mapping, sites_of_motion
 from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
-from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
+from myoquat.analysis.control.plants import Equations, Plant, plant_of
 from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
@@ -173,10 +173,8 @@ class Problem:
     @cached_property
     def plant(self) -> Plant:
         """The controlled system."""
-        torques = self.torque_scales
-        if self.prescribed is not None:
-            return prescribed_plant(self.model, motion_of(self.prescribed), (torques, self.loads), self.parameters)
-        return plant_of(self.model, torques, self.loads, self.parameters)
+        motion = None if self.prescribed is None else motion_of(self.prescribed)
+        return plant_of(self.model, motion, self.torque_scales, self.loads, self.parameters)
 
     @property
     def torque_scales(self) -> Mapping[str, float]:

@@ -20,36 +20,24 @@ __all__ = [
     "PrescribedPlant",
     "UnknownParameters",
     "plant_of",
-    "prescribed_plant",
 ]
 
 
 def plant_of(
-    model: SystemLike | Equations, torques: Mapping[str, float], loads: Forces | None, parameters: Mapping[str, Any]
-) -> Plant:
-    """The plant of a model, a system or equations of one's own; ValueError for torques or loads on equations."""
+    model: SystemLike | Equations, motion: Motion | None, torques: Mapping[str, float], loads: Forces | None,
+    parameters: Mapping[str, Any],
+) -> Plant:  # fmt: skip
+    """The plant of a model or a system under torques and loads, along a motion if it is prescribed, or of equations of
+    one's own. ValueError for torques, loads or a motion of equations, and for a motion of another system."""
     if isinstance(model, Equations):
+        if motion is not None:
+            raise ValueError("prescribed is a motion of a model; equations of one's own have none")
         if torques or loads is not None:
             raise ValueError("torques and loads act on the bodies of a model; equations of one's own have none")
         return OwnPlant(model, parameters_of_equations(parameters))
-    return ModelPlant(model, Acting(torques, _frames(loads), parameters_of_model(model, parameters)))
-
-
-def prescribed_plant(
-    model: SystemLike | Equations, motion: Motion, acting: tuple[Mapping[str, float], Forces | None],
-    parameters: Mapping[str, Any],
-) -> Plant:  # fmt: skip
-    """The plant of a model along a motion, under torques and loads; ValueError for equations of one's own and for a
-    motion of another system."""
-    if isinstance(model, Equations):
-        raise ValueError("prescribed is a motion of a model; equations of one's own have none")
+    frames = LoadFrames() if loads is None else loads.frames
+    if motion is None:
+        return ModelPlant(model, Acting(torques, frames, parameters_of_model(model, parameters)))
     model = motion.check_system(model)
     whole = model if isinstance(model, Model) else Model(system_of(model))
-    torques, loads = acting
-    return PrescribedPlant(
-        whole, motion, Acting(torques, _frames(loads), parameters_of_model(whole, parameters)), loads
-    )
-
-
-def _frames(loads: Forces | None) -> LoadFrames:
-    return LoadFrames() if loads is None else loads.frames
+    return PrescribedPlant(whole, motion, Acting(torques, frames, parameters_of_model(whole, parameters)), loads)

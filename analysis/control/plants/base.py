@@ -116,15 +116,19 @@ def parameters_of_model(model: SystemLike, given: Mapping[str, Any]) -> UnknownP
     names: list[str] = []
     bounds = []
     for pattern, value in given.items():
-        own = Parameters.of(model, pattern).acting("bounds", markers=True).names
-        names += own
-        bounds += [interval(f"parameters: {name}", value) for name in own]
-    binding = Parameters.of(model, names)
-    found = UnknownParameters(binding.names, np.array(bounds).reshape(-1, 2), np.array(binding.defaults), binding)
-    fixed = found.bounds[:, 0] == found.bounds[:, 1]
-    start = np.where(np.isnan(found.start) | fixed, _middle(found.bounds), found.start)
-    _check_start(found.names, start, found.bounds)
-    return UnknownParameters(found.names, found.bounds, start, binding)
+        fitting = Parameters.of(model, pattern).acting("bounds", markers=True).names
+        names += fitting
+        bounds += [interval(f"parameters: {name}", value) for name in fitting]
+    binding, limits = Parameters.of(model, names), np.array(bounds).reshape(-1, 2)
+    own, fixed = np.array(binding.defaults), limits[:, 0] == limits[:, 1]
+    start = np.where(np.isnan(own) | fixed, _middle(limits), own)
+    for name, value, (low, high) in zip(binding.names, start, limits, strict=True):
+        if not low <= value <= high:
+            raise ValueError(
+                f"parameters: the model's {name!r} is {value:g}, outside its bounds {low:g} to {high:g}; "
+                "Parameters.of(model, names).bind(values) gives it another value"
+            )
+    return UnknownParameters(binding.names, limits, start, binding)
 
 
 def parameters_of_equations(given: Mapping[str, Any]) -> UnknownParameters:
@@ -139,15 +143,6 @@ def _middle(bounds: Array) -> Array:
     finite = np.isfinite(low) & np.isfinite(high)
     with np.errstate(invalid="ignore"):
         return np.where(finite, (low + high) / 2, np.clip(0.0, low, high))
-
-
-def _check_start(names: tuple[str, ...], start: Array, bounds: Array) -> None:
-    for name, value, (low, high) in zip(names, start, bounds, strict=True):
-        if not low <= value <= high:
-            raise ValueError(
-                f"parameters: the model's {name!r} is {value:g}, outside its bounds {low:g} to {high:g}; "
-                "Parameters.of(model, names).bind(values) gives it another value"
-            )
 
 
 class PathEquations:

@@ -46,6 +46,7 @@ class PrescribedPlant(MuscledPlant):
     """The muscles, actuators and torques of a model along a motion under external loads; poses are no unknowns."""
 
     def __init__(self, model: Model, motion: Motion, acting: Acting, loads: Forces | None) -> None:
+        """ModelError where the force of an actuator is not an affine function of its control."""
         super().__init__(model, acting, False)
         self.model: Model = model
         self.motion, self.loads = motion, loads
@@ -54,7 +55,10 @@ class PrescribedPlant(MuscledPlant):
             check_recorded(self.unknown.binding)
         self.posed = any(place.steps[0] != "muscles" or place.steps[2] not in OF_MUSCLES for place in locations)
         self.free_names, _ = free_velocities(model, motion.q[:1], motion.time[:1])
-        self._check_linear()
+        once, twice = (control_columns(model, motion.q[:1], k * LINEARITY_CONTROL)[0].T for k in (1, 2))
+        for name, one, two in zip(self.actuator_names, once, twice, strict=True):
+            if not np.allclose(2 * one, two):
+                raise ModelError(f"the force of {name!r} is not proportional to its control")
 
     def bound(self, p: Array) -> "PrescribedPlant":
         if not self.unknown.names:
@@ -66,14 +70,6 @@ class PrescribedPlant(MuscledPlant):
         plant.model, plant.parameters = bound, p
         plant.equations = replace(self.equations, model=bound)
         return plant
-
-    def _check_linear(self) -> None:
-        """ModelError where the force of an actuator is not an affine function of its control."""
-        first = self.motion.q[:1]
-        once, twice = (control_columns(self.model, first, share * LINEARITY_CONTROL)[0].T for share in (1, 2))
-        for name, one, two in zip(self.actuator_names, once, twice, strict=True):
-            if not np.allclose(2 * one, two):
-                raise ModelError(f"the force of {name!r} is not proportional to its control")
 
     @property
     def residual_names(self) -> tuple[str, ...]:
@@ -144,14 +140,6 @@ class PrescribedPlant(MuscledPlant):
         q, u, udot, C, loads = (data[..., i:j] for i, j in pairwise(ends))
         return q, u, udot, C.reshape(*C.shape[:-1], nu, n), loads
 
-    def _missing(self, point: Point) -> Array:
-        """(..., n) what a `posed` motion lacks on the free velocities."""
-        q, u, udot, C, loads = self._parts(point)
-        acting = self.acting.frames.acting(self.model.system, q, loads) if self.loads is not None else []
-        given = self.given(point) | {"torque": self.torque(point)}
-        at = replace(self.equations.instant(point.t, q, u, given), loads=acting)
-        return vecmat(inverse(self.model.system, q, u, udot) - torques(self.model, at), C)
-
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
         if self.posed:
             q, u, *_ = self._parts(point)
@@ -168,8 +156,13 @@ class PrescribedPlant(MuscledPlant):
         def fibers(activation: Array, state: Array, rate: Array) -> Array:
             return residuals_of_laws(self.model, (length, speed, activation), state, rate)
 
-        if self.posed:
-            return joined([self._missing(point), *self.own_rows(point, given, fibers)])
+        if self.posed:  # what the motion lacks on the free velocities
+            q, u, udot, C, loads = self._parts(point)
+            system = self.model.system
+            acting = self.acting.frames.acting(system, q, loads) if self.loads is not None else []
+            at = equations.instant(point.t, q, u, given | {"torque": self.torque(point)})
+            lacking = vecmat(inverse(system, q, u, udot) - torques(self.model, replace(at, loads=acting)), C)
+            return joined([lacking, *self.own_rows(point, given, fibers)])
         parts = []
         if self.muscle_names:
             activation, states = equations.activation(given), equations.states(given)
