@@ -1,17 +1,30 @@
 """Models that cannot be are refused in one sentence, whatever they come from."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from myoquat.dynamics.constraints import PointLoop, PolynomialCoupler, Prescribed
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
-from myoquat.muscle.actuators import BodyActuator
+from myoquat.muscle import CoordinateLimit, Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
+from myoquat.muscle.actuators import BodyActuator, CoordinateActuator, PointToPointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
-from myoquat.muscle.points import ConditionalPoint
+from myoquat.muscle.forces import (
+    Bushing,
+    ContactEllipsoid,
+    ContactHalfSpace,
+    ContactMaterial,
+    ContactSphere,
+    CoordinateSpring,
+    HuntCrossley,
+    PointSpring,
+    SmoothSphereHalfSpace,
+)
+from myoquat.muscle.points import ConditionalPoint, MovingPoint
 
 MASS = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)}
 SYSTEM = ArticulatedSystem(
@@ -27,42 +40,94 @@ def _coupler(name, dependent, independent, scale=1.0):
     return Coupler(name, dependent, independent, Linear(1.0), scale)
 
 
-@pytest.mark.parametrize(
-    ("extras", "message"),
-    [
-        ({"coordinates": (Coordinate("d"),)}, "coordinate 'd': the system has no coordinate of this name"),
-        ({"coordinates": (Coordinate("a_angle", (1.0, 0.0)),)}, r"coordinate 'a_angle': range must be .*\(1.0, 0.0\)"),
-        ({"coordinates": (Coordinate("a_angle"),) * 2}, "coordinate 'a_angle': the name 'a_angle' is taken twice"),
-        ({"markers": (Marker("p", "d", (0.0, 0.0, 0.0)),)}, "marker 'p': body 'd' does not exist; known: ground, a"),
-        ({"markers": (Marker("p", "a", (0.0, 0.0)),)}, "marker 'p': position must be 3 finite numbers"),
-        ({"markers": (Marker("p", "a", (0.0, 0.0, math.nan)),)}, "marker 'p': position must be 3 finite numbers"),
-        ({"actuators": (BodyActuator("f", body=None),)}, "actuator 'f': body None does not exist; known: ground, a"),
-        (
-            {"actuators": (BodyActuator("f", body="a", point=(None, 0, 0)),)},
-            "actuator 'f': point must be 3 finite numbers, not",
-        ),
-        ({"actuators": (BodyActuator("f", body="a", point=1.0),)}, "actuator 'f': point must be numbers, not 1.0"),
-        ({"couplers": (_coupler("k", "a_angle", "a_angle"),)}, "coupler 'k': coordinate 'a_angle' cannot drive itself"),
-        ({"couplers": (_coupler("k", "a_angle", "b_angle", math.inf),)}, "coupler 'k': scale must be finite, not inf"),
-        (
-            {"couplers": (_coupler("k", "a_angle", "b_angle"), _coupler("l", "b_angle", "a_angle"))},
-            "coordinates drive each other: a_angle -> b_angle -> a_angle",
-        ),
-        (
-            {
-                "couplers": (
-                    _coupler("k", "a_angle", "b_angle"),
-                    _coupler("l", "b_angle", "c_angle"),
-                    _coupler("m", "c_angle", "b_angle"),
-                )
-            },
-            "coupler 'l': coordinates drive each other: b_angle -> c_angle -> b_angle",
-        ),
+def _past(point):
+    return Muscle("m", (POINTS[0], point, POINTS[1]))
+
+
+AT = (0.0, 0.0, 0.0)
+BACK = _coupler("k", "a_angle", "b_angle"), _coupler("l", "b_angle", "a_angle")
+CIRCLE = BACK[0], _coupler("l", "b_angle", "c_angle"), _coupler("m", "c_angle", "b_angle")
+STOP = CoordinateLimit("stop", "b_angle", -0.4, 0.3, 20.0, 30.0, 0.1, 0.5)
+FLOOR, OWN = ContactHalfSpace("floor", "ground"), ContactHalfSpace("own", "a")
+HEEL, WALL = ContactSphere("heel", "a", radius=0.06), ContactSphere("wall", "ground", radius=0.15)
+EGG = ContactEllipsoid("egg", "b", radii=(0.09, 0.04, 0.06))
+NAN, INF = math.nan, math.inf
+
+
+def _pressed(*surfaces):
+    return HuntCrossley("f", (ContactMaterial(surfaces, 1e6),))
+
+
+PARTS = {
+    "coordinates": [
+        (Coordinate("d"), "coordinate 'd': the system has no coordinate of this name"),
+        (Coordinate("a_angle", (1.0, 0.0)), r"coordinate 'a_angle': range must be .*\(1.0, 0.0\)"),
+        ((Coordinate("a_angle"),) * 2, "coordinate 'a_angle': the name 'a_angle' is taken twice"),
     ],
-)
-def test_extras_that_cannot_be(extras, message):
-    with pytest.raises(ModelError, match=message):
-        Model(SYSTEM, **extras)
+    "markers": [
+        (Marker("p", "d", AT), "marker 'p': body 'd' does not exist; known: ground, a"),
+        (Marker("p", "a", (0.0, 0.0)), "marker 'p': position must be 3 finite numbers"),
+        (Marker("p", "a", (0.0, 0.0, NAN)), "marker 'p': position must be 3 finite numbers"),
+    ],
+    "limits": [
+        (replace(STOP, coordinate="d"), "coordinate 'd' does not exist"),
+        (replace(STOP, lower=0.5), "lower must not be above upper"),
+    ],
+    "muscles": [
+        (_past(ConditionalPoint("a", AT, "ankle", (0.0, 1.0))), "coordinate 'ankle' does not exist"),
+        (_past(ConditionalPoint("a", AT, "b_angle", (1.0, 0.0))), r"range must be .* not \(1.0, 0.0\)"),
+        (_past(ConditionalPoint("chest", AT, "b_angle", (0.0, 1.0))), "body 'chest' does not exist"),
+        (_past(MovingPoint("a", AT, ("x", "", ""), (Linear(1.0),) * 3)), "coordinate 'x' does not exist"),
+    ],
+    "actuators": [
+        (BodyActuator("f", body=None), "actuator 'f': body None does not exist; known: ground, a"),
+        (BodyActuator("f", body="a", point=(None, 0, 0)), "actuator 'f': point must be 3 finite numbers, not"),
+        (BodyActuator("f", "a", (0.0, INF, 0.0)), "point must be 3 finite numbers"),
+        (BodyActuator("f", body="a", point=1.0), "actuator 'f': point must be numbers, not 1.0"),
+        (CoordinateActuator("f", "knee"), "coordinate 'knee' does not exist"),
+        (CoordinateActuator("f", "a_angle", lower=1.0, upper=0.0), "lower must not be above upper"),
+        (TorqueActuator("f", "a", "hand"), "body 'hand' does not exist"),
+        (TorqueActuator("f", "a", "b", AT), "axis must not be zero"),
+        (PointToPointActuator("f", "a", "a"), "between body 'a' and itself"),
+    ],
+    "couplers": [
+        (_coupler("k", "a_angle", "a_angle"), "coupler 'k': coordinate 'a_angle' cannot drive itself"),
+        (_coupler("k", "a_angle", "b_angle", INF), "coupler 'k': scale must be finite, not inf"),
+        (BACK, "coordinates drive each other: a_angle -> b_angle -> a_angle"),
+        (CIRCLE, "coupler 'l': coordinates drive each other: b_angle -> c_angle -> b_angle"),
+    ],
+    "constraints": [
+        (PointLoop("a", "a"), "between body 'a' and itself"),
+        (PointLoop("a", "hand"), "body 'hand' does not exist"),
+        (PolynomialCoupler("a_angle", ("b_angle",), (1.0,), ((1, 2),)), "rows of 1 whole numbers"),
+        (PolynomialCoupler("a_angle", ("a_angle",), (1.0,), ((1,),)), "depends on itself"),
+        (Prescribed("a_angle", np.sin), "holds a Python function as its 'motion'"),
+    ],
+    "forces": [
+        (CoordinateSpring("f", "knee", 1.0), "coordinate 'knee' does not exist"),
+        (CoordinateSpring("f", "a_angle", -1.0), "stiffness must be finite and not negative"),
+        (PointSpring("f", "a", "hand"), "body 'hand' does not exist"),
+        (PointSpring("f", "a", "a"), "between body 'a' and itself"),
+        (Bushing("f", "a", "b", rotational_damping=(1.0, NAN, 0.0)), "rotational_damping must be 3 finite numbers"),
+        (_pressed(OWN, HEEL), "between body 'a' and itself"),
+        (_pressed(HEEL), "contact between ContactSphere is not supported"),
+        (_pressed(EGG, WALL), "ContactEllipsoid and ContactSphere is not"),
+        (_pressed(EGG, WALL, FLOOR), "'egg' and 'wall' is not supported"),
+        (_pressed(FLOOR, HEEL, HEEL), "'heel' is named twice"),
+        (_pressed(FLOOR, replace(EGG, radii=(0.1, -0.1, 0.1))), "radii must be"),
+        (SmoothSphereHalfSpace("f", replace(HEEL, body="hand"), FLOOR), "surface 'heel': body 'hand' does not exist"),
+        (SmoothSphereHalfSpace("f", HEEL, replace(FLOOR, normal=AT)), "normal must not be zero"),
+        (SmoothSphereHalfSpace("f", HEEL, OWN), "between body 'a' and itself"),
+    ],
+}
+NAMED = {"actuators": "actuator 'f'", "forces": "force 'f'"}
+
+
+@pytest.mark.parametrize(("field", "part", "message"), [(field, *row) for field, rows in PARTS.items() for row in rows])
+def test_parts_that_cannot_be(field, part, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        Model(SYSTEM, **{field: part if isinstance(part, tuple) else (part,)})
+    assert NAMED.get(field, "") in str(caught.value)
 
 
 @pytest.mark.parametrize("backend", ["kernel", "numpy"])

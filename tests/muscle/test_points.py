@@ -84,21 +84,6 @@ def test_a_point_that_is_there_at_the_edge(model):
     assert there == [False, True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("point", "message"),
-    [
-        (ConditionalPoint("femur", (0.0, 0.0, 0.0), "ankle", (0.0, 1.0)), "coordinate 'ankle' does not exist"),
-        (ConditionalPoint("femur", (0.0, 0.0, 0.0), "knee", (1.0, 0.0)), r"range must be .* not \(1.0, 0.0\)"),
-        (ConditionalPoint("chest", (0.0, 0.0, 0.0), "knee", (0.0, 1.0)), "body 'chest' does not exist"),
-        (MovingPoint("femur", (0.0, 0.0, 0.0), ("x", "", ""), (SPLINE,) * 3), "coordinate 'x' does not exist"),
-    ],
-)
-def test_points_that_cannot_be(model, point, message):
-    muscle = Muscle("bad", (model.muscles[0].path.points[0], point, model.muscles[0].path.points[2]))
-    with pytest.raises(ModelError, match=message):
-        Model(model.system, (muscle,))
-
-
 def test_a_path_begins_and_ends_with_points_that_are_always_there(model):
     conditional = model.muscles[1].path.points[1]
     with pytest.raises(ModelError, match="cannot be conditional"):

@@ -14,7 +14,6 @@ from myoquat.dynamics.constraints import (
     PointLoop,
     PointOnLine,
     PolynomialCoupler,
-    Prescribed,
     Weld,
     assemble,
 )
@@ -102,21 +101,6 @@ def test_assembling_keeps_locked_coordinates_and_says_where_it_cannot(rng):
     assert caught.value.poses[0] == (0, 0)
     assert caught.value.residual.shape == (4, 5)
     assert np.isnan(assemble(model, q, [far], strict=False)).all()
-
-
-@pytest.mark.parametrize(
-    ("constraint", "message"),
-    [
-        (PointLoop("A", "A", TIP), "between body 'A' and itself"),
-        (PointLoop("A", "hand", TIP), "body 'hand' does not exist"),
-        (PolynomialCoupler("d", ("b1",), (1.0,), ((1, 2),)), "rows of 1 whole numbers"),
-        (PolynomialCoupler("d", ("d",), (1.0,), ((1,),)), "depends on itself"),
-        (Prescribed("d", np.sin), "holds a Python function as its 'motion'"),
-    ],
-)
-def test_impossible_values_raise_a_named_error(constraint, message):
-    with pytest.raises(ModelError, match=message):
-        Model(SYSTEM, constraints=(constraint,))
 
 
 def test_a_polynomial_of_one_coordinate_is_a_constraint(tmp_path):

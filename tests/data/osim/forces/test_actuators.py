@@ -104,23 +104,6 @@ def test_controls_outside_their_bounds_raise_a_named_error():
         simulate(SYSTEM, duration=0.1, controls=[1.0])
 
 
-@pytest.mark.parametrize(
-    ("actuator", "message"),
-    [
-        (CoordinateActuator("f", "knee"), "coordinate 'knee' does not exist"),
-        (CoordinateActuator("f", "a1", lower=1.0, upper=0.0), "lower must not be above upper"),
-        (TorqueActuator("f", "A", "hand"), "body 'hand' does not exist"),
-        (TorqueActuator("f", "A", "B", (0.0, 0.0, 0.0)), "axis must not be zero"),
-        (PointToPointActuator("f", "A", "A"), "between body 'A' and itself"),
-        (BodyActuator("f", "A", (0.0, float("inf"), 0.0)), "point must be 3 finite numbers"),
-    ],
-)
-def test_impossible_values_raise_a_named_error(actuator, message):
-    with pytest.raises(ModelError, match=message) as caught:
-        Model(SYSTEM, actuators=(actuator,))
-    assert "actuator 'f'" in str(caught.value)
-
-
 def test_a_name_taken_twice_is_refused(tmp_path):
     twice = (ACTUATORS["coordinate"], ACTUATORS["coordinate"])
     with pytest.raises(ModelError, match="the name 'motor' is taken twice"):

@@ -222,26 +222,6 @@ OWN = ContactHalfSpace("own", "foot")
 
 
 @pytest.mark.parametrize(
-    ("force", "message"),
-    [
-        (HuntCrossley("f", (ContactMaterial((OWN, HEEL), 1e6),)), "between body 'foot' and itself"),
-        (HuntCrossley("f", (ContactMaterial((HEEL,), 1e6),)), "contact between ContactSphere is not supported"),
-        (HuntCrossley("f", (ContactMaterial((EGG, WALL), 1e6),)), "ContactEllipsoid and ContactSphere is not"),
-        (HuntCrossley("f", (ContactMaterial((EGG, WALL, FLOOR), 1e6),)), "'egg' and 'wall' is not supported"),
-        (HuntCrossley("f", (ContactMaterial((FLOOR, HEEL, HEEL), 1e6),)), "'heel' is named twice"),
-        (SmoothSphereHalfSpace("f", replace(HEEL, body="hand"), FLOOR), "surface 'heel': body 'hand' does not exist"),
-        (SmoothSphereHalfSpace("f", HEEL, replace(FLOOR, normal=(0.0, 0.0, 0.0))), "normal must not be zero"),
-        (SmoothSphereHalfSpace("f", HEEL, OWN), "between body 'foot' and itself"),
-        (HuntCrossley("f", (ContactMaterial((FLOOR, replace(EGG, radii=(0.1, -0.1, 0.1))), 1e6),)), "radii must be"),
-    ],
-)  # fmt: skip
-def test_impossible_values_raise_a_named_error(force, message):
-    with pytest.raises(ModelError, match=message) as caught:
-        Model(SYSTEM, forces=(force,))
-    assert "force 'f'" in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("<radius>0.06</radius>", "<radius>-0.06</radius>", "surface 'heel': radius must be positive"),

@@ -176,22 +176,3 @@ def test_what_cannot_be_scaled_or_loaded_yet_raises_a_named_error():
     motion = Motion(SYSTEM, np.zeros(1), np.zeros((1, 5)), np.zeros((1, 5)), np.zeros((1, 5)))
     with pytest.raises(ModelError, match="it does not say on which bodies it acts"):
         joint_loads(Model(SYSTEM, forces=(Unplaced("pull"),)), motion)
-
-
-@pytest.mark.parametrize(
-    ("force", "message"),
-    [
-        (CoordinateSpring("f", "knee", 1.0), "coordinate 'knee' does not exist"),
-        (CoordinateSpring("f", "a1", -1.0), "stiffness must be finite and not negative"),
-        (PointSpring("f", "A", "hand"), "body 'hand' does not exist"),
-        (PointSpring("f", "A", "A"), "between body 'A' and itself"),
-        (
-            Bushing("f", "A", "B", rotational_damping=(1.0, float("nan"), 0.0)),
-            "rotational_damping must be 3 finite numbers",
-        ),
-    ],
-)
-def test_impossible_values_raise_a_named_error(force, message):
-    with pytest.raises(ModelError, match=message) as caught:
-        Model(SYSTEM, forces=(force,))
-    assert "force 'f'" in str(caught.value)
