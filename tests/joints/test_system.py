@@ -205,6 +205,10 @@ def test_unknown_names_and_numbers_are_refused():
 
 BAD = {
     "inertia": ({"inertia": (1.0, 1.0, 1.0)}, "inertia must be 6 finite numbers"),
+    "triangle": ({"inertia": (1.0, 1.0, 3.0, 0, 0, 0)}, r"the inertia violates the triangle .* 1 \+ 1 < 3"),
+    "indefinite": ({"inertia": (1.0, 1.0, 1.0, 2.0, 0, 0)}, "the inertia is indefinite: a principal moment is -1"),
+    "no mass": ({"mass": 0.0, "inertia": (1.0, 1.0, 1.0, 0, 0, 0)}, r"a body without mass must be zero, not \(1.0"),
+    "masses": ({"mass": np.ones(2)}, "mass must be finite and not negative"),
     "orientation": ({"orientation": (1.0, 1.0, 0.0, 0.0)}, "orientation must be a unit quaternion"),
     "center": ({"center_of_mass": (0.0, float("nan"), 0.0)}, "center_of_mass must be 3 finite numbers"),
     "mount": ({"spring_mount": (1.0,)}, "spring_mount must be 4 finite numbers"),
