@@ -39,7 +39,6 @@ from myoquat.muscle.coordinates import Coordinate
 
 __all__ = [
     "Placed",
-    "Skeleton",
     "add_bodies",
     "add_joints",
     "is_massless",
@@ -49,26 +48,12 @@ __all__ = [
 ]
 
 
-@frozen
-class Skeleton:
-    """Bodies in the order of the file's joints, and what belongs to them.
-
-    coordinates       in the same order
-    start_q, start_u  where they start
-    welds             those that close loops
-    floating          the bodies that no joint of the file connects with the ground
-    """
-
-    bodies: tuple[Body, ...]
-    coordinates: tuple[Coordinate, ...]
-    start_q: tuple[float, ...]
-    start_u: tuple[float, ...]
-    welds: tuple[Weld, ...]
-    floating: tuple[str, ...]
-
-
-def read_skeleton(model: Any, frames: Frames) -> Skeleton:
-    """Bodies and joints of a <Model>; ModelError for a frame that is missing, or a loop that cannot be cut.
+def read_skeleton(
+    model: Any, frames: Frames
+) -> tuple[tuple[Body, ...], list[OsimJoint], tuple[Weld, ...], tuple[str, ...]]:
+    """Bodies and joints of a <Model> in the order of the file's joints, welds that close loops, and the names of the
+    bodies that no joint of the file connects with the ground. ModelError for a frame that is missing, or a loop that
+    cannot be cut.
 
     A joint whose child hangs on another one already, or is the ground, carries its parent instead. A body that no joint
     links with the ground floats: it hangs there by a joint of six coordinates, as in OpenSim.
@@ -98,14 +83,7 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
             welds.append(Weld(outer.body, part, name=f"{part}_weld"))
             outer, mass["shapes"] = replace(outer, body=part), ()
         bodies += _bodies(link.element, joints[-1], inner, outer, mass)
-    return Skeleton(
-        tuple(bodies),
-        tuple(c for joint in joints for c in joint.coordinates),
-        tuple(x for joint in joints for x in joint.defaults),
-        tuple(x for joint in joints for x in joint.speeds),
-        tuple(welds),
-        floating,
-    )
+    return tuple(bodies), joints, tuple(welds), floating
 
 
 def _mass(element: Any, parts: int) -> dict[str, Any]:

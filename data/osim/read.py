@@ -128,12 +128,12 @@ def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
 
 def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausible: ImplausibleValues) -> Model:
     frames = Contacts(element)
-    skeleton = read_skeleton(element, frames)
-    for body in skeleton.floating:
-        implausible.count("bodies without a joint to the ground, taken as floating", body)
+    links, joints, welds, floating = read_skeleton(element, frames)
+    for name in floating:
+        implausible.count("bodies without a joint to the ground, taken as floating", name)
     name = str(element.get("name") or path.stem)
     forces = _forces(element, frames, unsupported, path.parent)
-    bodies, springs = with_springs(skeleton.bodies, forces[SPRING.tag])
+    bodies, springs = with_springs(links, forces[SPRING.tag])
     gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), geometry_of(element.find("Ground"))
     count_unknown_geometry(element, unsupported)
     system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
@@ -153,19 +153,20 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     actuators = tuple(ACTUATORS[force.tag].read(force, frames) for force in forces[ACTUATED])
     names = tuple(muscle.name for muscle in muscles)
     known = (*names, *(name for a in actuators for name in a.control_names))
+    speeds = tuple(x for joint in joints for x in joint.speeds)
     return Model(
         system,
         muscles,
         name=name,
         description=text(element, "credits", ""),
-        start_q=skeleton.start_q,
-        start_u=skeleton.start_u if any(skeleton.start_u) else None,
+        start_q=tuple(x for joint in joints for x in joint.defaults),
+        start_u=speeds if any(speeds) else None,
         file=path,
-        coordinates=skeleton.coordinates,
+        coordinates=tuple(c for joint in joints for c in joint.coordinates),
         couplers=couplers,
         markers=tuple(MARKER.read(marker, frames) for marker in objects(element, "MarkerSet")),
         limits=tuple(read_limit(force, bodies) for force in forces[LIMIT.tag]),
-        constraints=(*constraints, *skeleton.welds),
+        constraints=(*constraints, *welds),
         forces=passive,
         actuators=actuators,
         inputs=read_inputs(element, known, unsupported, path.parent),

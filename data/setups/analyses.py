@@ -27,6 +27,7 @@ __all__ = [
     "controls_of",
     "described",
     "force_set_files",
+    "left_out",
     "times_of",
 ]
 
@@ -155,17 +156,7 @@ class JointReactionSetup(Analysis):
     forces: Path | None = entry(SetupDocument.file, "forces_file")
 
 
-ANALYSES: dict[str, type[Analysis]] = {
-    "Actuation": ActuationSetup,
-    "StatesReporter": StatesReporterSetup,
-    "ForceReporter": ForceReporterSetup,
-    "Kinematics": KinematicsSetup,
-    "BodyKinematics": BodyKinematicsSetup,
-    "PointKinematics": PointKinematicsSetup,
-    "MuscleAnalysis": MuscleAnalysisSetup,
-    "StaticOptimization": StaticOptimizationSetup,
-    "JointReaction": JointReactionSetup,
-}
+ANALYSES = {record.__name__.removesuffix("Setup"): record for record in Analysis.__subclasses__()}
 
 
 # ---- What tools share: times, analyses, controllers and forces ----------------------------------------------------
@@ -210,6 +201,12 @@ def controls_of(document: SetupDocument, root: Element) -> tuple[Path, ...]:
     return tuple(path for path in files if path is not None)
 
 
+def left_out(document: SetupDocument, root: Element, *controllers: str) -> tuple[str, ...]:
+    """Analyses and controllers that are on, and of none of the types that are known."""
+    others = (element for element in controllers_of(document, root) if element.tag not in controllers)
+    return described([*analyses_of(document, root)[1], *others])
+
+
 def described(elements: list[Element]) -> tuple[str, ...]:
     """Elements by their tags and names."""
     return tuple(f"<{e.tag}> {e.get('name') or ''}".strip() for e in elements)
@@ -234,11 +231,6 @@ def _analyses(document: SetupDocument, root: Element) -> tuple[Analysis, ...]:
     return known
 
 
-def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
-    others = (element for element in controllers_of(document, root) if element.tag != CONTROLLER)
-    return described([*analyses_of(document, root)[1], *others])
-
-
 @frozen
 class AnalyzeSetup(Setup):
     """Files, times and the cutoff [Hz] of an AnalyzeTool, the analyses that are known, and the folder of results.
@@ -255,6 +247,6 @@ class AnalyzeSetup(Setup):
     cutoff: float | None = value(cutoff, "lowpass_cutoff_frequency_for_coordinates")
     times: tuple[float, float] = entry(times_of)
     analyses: tuple[Analysis, ...] = entry(_analyses)
-    left_out: tuple[str, ...] = entry(_left_out)
+    left_out: tuple[str, ...] = entry(left_out, CONTROLLER)
     controls: tuple[Path, ...] = entry(controls_of)
     results: Path = entry(results)

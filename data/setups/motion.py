@@ -10,8 +10,8 @@ from myoquat.data.setups.analyses import (
     analyses_of,
     controllers_of,
     controls_of,
-    described,
     force_set_files,
+    left_out,
 )
 from myoquat.data.setups.control import Task, read_tasks
 from myoquat.data.setups.document import Setup, SetupDocument, cutoff, entry, named, results, value, words
@@ -40,19 +40,25 @@ def weight_of_constraints(root: Element) -> float:
 
 
 @frozen
-class InverseKinematicsSetup(Setup):
-    """Files, tasks and times of an InverseKinematicsTool; errors and locations: whether these tables are written, into
-    the folder `results`; constraint_weight: infinite where constraints hold."""
+class TrackingSetup(Setup):
+    """Times of a tool that tracks a recording; errors: whether their table is written, into the folder `results`;
+    constraint_weight: infinite where constraints hold."""
+
+    times: tuple[float, float] = entry(SetupDocument.times)
+    results: Path = entry(results)
+    errors: bool = value(boolean, "report_errors", True)
+    constraint_weight: float = value(weight_of_constraints)
+
+
+@frozen
+class InverseKinematicsSetup(TrackingSetup):
+    """Files and tasks of an InverseKinematicsTool; locations: whether their table is written."""
 
     markers: Path = entry(SetupDocument.needed_file, "marker_file")
     coordinates: Path | None = entry(SetupDocument.file, "coordinate_file")
     tasks: tuple[Task, ...] = entry(read_tasks)
-    times: tuple[float, float] = entry(SetupDocument.times)
     motion: Path | None = entry(SetupDocument.output, "output_motion_file")
-    results: Path = entry(results)
-    errors: bool = value(boolean, "report_errors", True)
     locations: bool = value(boolean, "report_marker_locations")
-    constraint_weight: float = value(weight_of_constraints)
 
 
 # ---- InverseDynamicsTool: a model, a motion, loads, and what is written -------------------------------------------
@@ -128,25 +134,19 @@ def _weights(document: SetupDocument, root: Element) -> dict[str, float]:
 
 
 @frozen
-class SensorTrackingSetup(Setup):
-    """An IMUInverseKinematicsTool, with weights by sensor; errors: whether their table is written;
-    constraint_weight: as of InverseKinematicsTool."""
+class SensorTrackingSetup(TrackingSetup):
+    """An IMUInverseKinematicsTool, with weights by sensor."""
 
     orientations: Path = entry(_sensors)
     turn: Angles = value(numbers, *ROTATIONS)
     weights: dict[str, float] = entry(_weights)
-    times: tuple[float, float] = entry(SetupDocument.times)
-    errors: bool = value(boolean, "report_errors", True)
     motion: Path | None = entry(lambda document, root: document.output(root, "output_motion_file", document.results))
-    results: Path = entry(results)
-    constraint_weight: float = value(weight_of_constraints)
 
 
 # ---- ForwardTool: a model that moves by itself, under controls and loads ------------------------------------------
 
 
 PRESCRIBED, CORRECTION = "PrescribedController", "CorrectionController"
-KNOWN = (CONTROLLER, PRESCRIBED, CORRECTION)
 
 
 def _span(root: Element) -> tuple[float, float]:
@@ -154,11 +154,6 @@ def _span(root: Element) -> tuple[float, float]:
     if not last > first:
         complain(root.find("final_time"), f"<final_time> {last:g} must be later than <initial_time> {first:g}")
     return first, last
-
-
-def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
-    others = (element for element in controllers_of(document, root) if element.tag not in KNOWN)
-    return described([*analyses_of(document, root)[1], *others])
 
 
 def _corrections(document: SetupDocument, root: Element) -> tuple[tuple[float, float], ...]:
@@ -187,7 +182,7 @@ class ForwardSetup(Setup):
     longest_step: float = value(positive, "maximum_integrator_step_size", 1.0)
     equilibrium: bool = value(boolean, "solve_for_equilibrium_for_auxiliary_states")
     analyses: tuple[Analysis, ...] = entry(lambda document, root: analyses_of(document, root)[0])
-    left_out: tuple[str, ...] = entry(_left_out)
+    left_out: tuple[str, ...] = entry(left_out, CONTROLLER, PRESCRIBED, CORRECTION)
     controls: tuple[Path, ...] = entry(controls_of)
     prescribed: bool = entry(lambda document, root: any(e.tag == PRESCRIBED for e in controllers_of(document, root)))
     corrections: tuple[tuple[float, float], ...] = entry(_corrections)

@@ -58,13 +58,13 @@ The keys of joints, laws, functions, shapes, points and muscles are the fields o
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import read_text
-from myoquat.data.toml.records import check_keys, numbers, read_fields, read_record, string
+from myoquat.data.toml.records import check_keys, numbers, read_fields, read_record, scalar
 from myoquat.data.toml.write import BODY_FIELDS, FORMAT, JOINT_FIELDS, PARTS, SYSTEM_FIELDS, VERSION
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
 from myoquat.muscle import Model
@@ -105,17 +105,11 @@ def line_of(text: str, keys: Iterable[str]) -> int | None:
     Only the first MAX_OCCURRENCES of a word are examined.
     """
     for key in keys:
-        place = next((at for at in islice(_occurrences(text, key), MAX_OCCURRENCES) if _gives(text, at, key)), None)
+        found = (match.start() for match in islice(re.finditer(re.escape(key), text), MAX_OCCURRENCES))
+        place = next((at for at in found if _gives(text, at, key)), None)
         if place is not None:
             return text.count("\n", 0, place) + 1
     return None
-
-
-def _occurrences(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
 
 
 def _gives(text: str, at: int, key: str) -> bool:
@@ -184,7 +178,7 @@ def _model(data: dict[str, Any], path: Path) -> Model:
             f"format {data['format']!r} version {data['version']!r}: this reads {FORMAT!r} version {VERSION}"
         )
     given = {key: data[key] for key in SYSTEM_FIELDS if key in data}
-    name = string(data.get("name", path.stem), "the file", "name")
+    name = scalar(str, data.get("name", path.stem), "the file", "name")
     bodies = tuple(_body(*item) for item in _tables(data, "bodies", "body"))
     fields = read_fields(ArticulatedSystem, given, "the file", "", SYSTEM_FIELDS)
     system = ArticulatedSystem(bodies, name=name, **fields)
@@ -193,9 +187,9 @@ def _model(data: dict[str, Any], path: Path) -> Model:
     return Model(
         system,
         name=name,
-        description=string(data.get("description", ""), "the file", "description"),
-        start_q=numbers(start["q"], [system.nq], "start", "q") if "q" in start else None,
-        start_u=numbers(start["u"], [system.nu], "start", "u") if "u" in start else None,
+        description=scalar(str, data.get("description", ""), "the file", "description"),
+        start_q=numbers(start["q"], system.nq, "start", "q") if "q" in start else None,
+        start_u=numbers(start["u"], system.nu, "start", "u") if "u" in start else None,
         file=path,
         **{
             key: tuple(read_record(cls, table, element, "") for table, element in _tables(data, key, key[:-1]))

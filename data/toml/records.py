@@ -1,7 +1,7 @@
 """Frozen dataclasses as TOML tables and back: their fields are the keys, so a new joint, law or function needs no code.
 
 The key `type` names the subclass of a class that others extend, see `myoquat.data.toml.records`. Fields that are
-None or at their default are left out; `NAMES` holds those with another name in files.
+None or at their default are left out.
 """
 
 import functools
@@ -26,20 +26,21 @@ from myoquat.muscle.laws import ForceLaw
 __all__ = [
     "GROUPS",
     "array",
-    "boolean",
     "check_keys",
     "class_of_type",
-    "integer",
     "number",
     "numbers",
     "read_fields",
     "read_record",
-    "string",
+    "scalar",
     "type_name",
     "write_fields",
     "write_record",
     "written_type",
 ]
+
+
+Scalar = TypeVar("Scalar")
 
 
 # ---- Single values of a model file, checked; every error says the element and the key -----------------------------
@@ -61,24 +62,13 @@ def check_keys(table: Any, allowed: set[str], required: set[str], element: str, 
             raise ModelError(f"the key {prefix}{key} is missing", element=element)
 
 
-def string(value: Any, element: str, key: str) -> str:
-    """Text."""
-    if not isinstance(value, str):
-        raise ModelError(f"{key} must be text, not {value!r}", element=element)
-    return value
+SCALARS = {str: "text", bool: "true or false", int: "a whole number"}
 
 
-def boolean(value: Any, element: str, key: str) -> bool:
-    """true or false."""
-    if not isinstance(value, bool):
-        raise ModelError(f"{key} must be true or false, not {value!r}", element=element)
-    return value
-
-
-def integer(value: Any, element: str, key: str) -> int:
-    """A whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ModelError(f"{key} must be a whole number, not {value!r}", element=element)
+def scalar(hint: type[Scalar], value: Any, element: str, key: str) -> Scalar:
+    """Text, a truth or a whole number."""
+    if type(value) is not hint:
+        raise ModelError(f"{key} must be {SCALARS[hint]}, not {value!r}", element=element)
     return value
 
 
@@ -94,11 +84,10 @@ def number(value: Any, element: str, key: str) -> float:
     return found
 
 
-def numbers(value: Any, sizes: Iterable[int], element: str, key: str) -> tuple[float, ...]:
-    """Finite numbers, as many as one of `sizes`."""
-    sizes = tuple(sizes)
-    if not isinstance(value, (list, tuple)) or len(value) not in sizes:
-        raise ModelError(f"{key} must be {' or '.join(map(str, sizes))} numbers, not {value!r}", element=element)
+def numbers(value: Any, size: int, element: str, key: str) -> tuple[float, ...]:
+    """So many finite numbers."""
+    if not isinstance(value, (list, tuple)) or len(value) != size:
+        raise ModelError(f"{key} must be {size} numbers, not {value!r}", element=element)
     return tuple(number(item, element, key) for item in value)
 
 
@@ -285,9 +274,7 @@ if TYPE_CHECKING:
 
 
 Record = TypeVar("Record")
-NAMES = {(PathPoint, "position"): "point"}  # (class, field) -> key
 MAX_TABLE_DEPTH = 16  # tables in one another: a multiplier of a multiplier of a function is three
-HIDDEN = {(Joint, "velocity_frame")}  # a property of the whole system, written once
 
 
 def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Record:
@@ -350,11 +337,12 @@ def write_fields(record: Any, element: str, only: Any = None) -> dict[str, Any]:
 
 
 def _fields(cls: type) -> list[Any]:
-    return [f for f in fields(cls) if not any(issubclass(cls, c) and f.name == n for c, n in HIDDEN)]
+    """Those that a table has: the velocity frame is one of the whole system."""
+    return [f for f in fields(cls) if f.name != "velocity_frame" or not issubclass(cls, Joint)]
 
 
 def _key(cls: type, name: str) -> str:
-    return next((key for (c, n), key in NAMES.items() if issubclass(cls, c) and n == name), name)
+    return "point" if name == "position" and issubclass(cls, PathPoint) else name
 
 
 def _read(hint: Any, value: Any, element: str, key: str) -> Any:
@@ -367,12 +355,8 @@ def _read(hint: Any, value: Any, element: str, key: str) -> Any:
         value = {"points": value}
     if hint is float:
         return number(value, element, key)
-    if hint is str:
-        return string(value, element, key)
-    if hint is bool:
-        return boolean(value, element, key)
-    if hint is int:
-        return integer(value, element, key)
+    if hint in SCALARS:
+        return scalar(hint, value, element, key)
     return read_record(hint, value, element, key + ".")
 
 
