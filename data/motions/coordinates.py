@@ -2,7 +2,7 @@
 
 import fnmatch
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -214,19 +214,28 @@ def states_in_angles(
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
     named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
     system = in_angles(target, {bare_name(label, named) for label in labels})
-    other = {f"{name}{ending}" for name in system.angle_names for ending in ("", "_u")}
-    labels = [label for label in labels if bare_name(label, named) not in other]  # the joint says what they are
-    known = _known(system)
-    own = {label: target.velocity_names.index(name) for label in labels
-           if (name := bare_name(label, named)) not in known and name in target.velocity_names}  # fmt: skip
-    labels = [label for label in labels if label not in own]
-    _check_known(labels, known)
+    following = {f"{name}{ending}" for name in system.angle_names for ending in ("", "_u")}
+    known, own, foreign = _known(system), dict[str, int](), list[str]()
     columns: dict[tuple[str, int], str] = {}
     for label in labels:
-        key = known[bare_name(label, known)]
-        if key in columns:
-            raise ValueError(f"the motion holds {bare_name(label, known)!r} twice: {columns[key]!r} and {label!r}")
-        columns[key] = label
+        if (name := bare_name(label, named)) in following:
+            continue  # the joint says what it is
+        if name not in known and name in target.velocity_names:
+            own[label] = target.velocity_names.index(name)
+        elif (name := bare_name(label, known)) not in known:
+            foreign.append(label)
+        elif (key := known[name]) in columns:
+            raise ValueError(f"the motion holds {name!r} twice: {columns[key]!r} and {label!r}")
+        else:
+            columns[key] = label
+    if foreign:
+        near = difflib.get_close_matches(bare_name(foreign[0]), known, n=3)
+        others = f", nor are {len(foreign) - 1} others" if len(foreign) > 1 else ""
+        nearest = f"; nearest: {', '.join(near)}" if near else ""
+        raise ValueError(
+            f"the motion's column {foreign[0]!r} is no coordinate of the model{others}{nearest}; ignore=(...) "
+            "(--ignore NAME, or a pattern such as '*_tx') passes over columns"
+        )
     start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
     if not own and not any(quantity == "u" for quantity, _ in columns):
@@ -283,20 +292,6 @@ def _is_passed_over(label: str, ignore: Collection[str]) -> bool:
     if label.startswith("/forceset/") or label in ignore:
         return True
     return any(fnmatch.fnmatchcase(label, pattern) for pattern in ignore)
-
-
-def _check_known(labels: Sequence[str], known: Collection[str]) -> None:
-    """ValueError for columns that belong to nothing in the model."""
-    foreign = [label for label in labels if bare_name(label, known) not in known]
-    if not foreign:
-        return
-    near = difflib.get_close_matches(bare_name(foreign[0]), known, n=3)
-    others = f", nor are {len(foreign) - 1} others" if len(foreign) > 1 else ""
-    nearest = f"; nearest: {', '.join(near)}" if near else ""
-    raise ValueError(
-        f"the motion's column {foreign[0]!r} is no coordinate of the model{others}{nearest}; ignore=(...) "
-        "(--ignore NAME, or a pattern such as '*_tx') passes over columns"
-    )
 
 
 def motion_from_states(
