@@ -51,7 +51,7 @@ from myoquat.analysis.motion.task_coordinates import (
     task_coordinates,
 )
 from myoquat.core import Array, Pair, frozen
-from myoquat.dynamics.factor import ascended, descended, factor, solve
+from myoquat.dynamics.factor import Metric
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints import frames
@@ -97,17 +97,12 @@ class Step(NamedTuple):
     pivot: Array
 
 
-def least_pivot(F: Array) -> Array:
-    """(...) the least 1/D of a factor F (..., n, n) of `myoquat.dynamics.factor`; it has the sign of the least D."""
-    return reduce(np.minimum, [F[..., k, k] for k in range(F.shape[-1])])
-
-
 def multipliers(A: Array, f: Array, open_: Array) -> Array:
     """(..., k) the lambda for which f - A^T lambda (..., n) is least in the squares of the entries whose open_ is 1."""
     return Rows((A * open_[..., None, :]).mT).multipliers(f * open_)
 
 
-def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: Array, phi: Array) -> Step:
+def constrained_step(N: Array, f: Array, A: Array, phi: Array) -> Step:
     """The step under linearised constraints A v = -phi.
 
     N (..., n, n) is the normal matrix, already damped, f (..., n) the force, A (..., k, n) and phi (..., k) those of
@@ -116,18 +111,16 @@ def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: 
     The part of v across the constraints comes from the least x with Z^T x = phi. The cost is expected to change by
     2 g . x + x . x along it.
     """
-    F = factor(order, N)
-    half = descended(order, F, np.concatenate([f[..., None], A.mT], axis=-1))
-    inverse = np.stack([F[..., k, k] for k in range(f.shape[-1])], axis=-1)
-    positive = inverse > 0  # else the step is rejected
-    root = np.sqrt(np.where(positive, inverse, 1.0))
-    scaled = half * root[..., None]
-    g, Z = scaled[..., 0], scaled[..., 1:]
+    metric = Metric.of(N)
+    pivots, F, diagonal = metric.inverse_pivots, metric.F.copy(), np.arange(f.shape[-1])
+    F[..., diagonal, diagonal] = np.where(pivots > 0, pivots, 1.0)  # of other pivots the step is rejected
+    metric = metric._replace(F=F)
+    Y = metric.halved(np.concatenate([f[..., None, :], A], axis=-2))
+    g, Z = Y[..., 0], Y[..., 1:]
     rows = Rows(Z, pose_tolerance(phi, A))
     across = rows.motion(phi)
     along = g - rows.motion(vecmat(g, Z) + phi)
-    v = ascended(order, F, (along / root)[..., None])[..., 0]
-    return Step(v, f, dot(2 * g + VIOLATION_WEIGHT * across, across), least_pivot(F))
+    return Step(metric.motion(along), f, dot(2 * g + VIOLATION_WEIGHT * across, across), _least(pivots))
 
 
 class Terms(NamedTuple):
@@ -289,7 +282,7 @@ class PoseProblem(PoseStructure):
         if bent is not None:
             N = N + self.constraint_curvature(q, data.time, bent[..., None] * forces)
         f, N = _opened(f, N, open_)
-        step = constrained_step(self.order, self._damped(N, data, damping), f, A * open_[..., None, :], phi)
+        step = constrained_step(self._damped(N, data, damping), f, A * open_[..., None, :], phi)
         longest = _longest(step.v)
         shortened = MAX_CONSTRAINT_STEP / np.maximum(longest, MAX_CONSTRAINT_STEP)
         return step._replace(v=step.v * shortened[..., None], force=rest)
@@ -331,8 +324,8 @@ class PoseProblem(PoseStructure):
         if self.equations is not None:
             return self.constrained(q, terms, data, damping, bent)
         f, N = self.reduced(q, terms, bent)
-        factors = factor(self.order, self._damped(N, data, damping))
-        return Step(solve(self.order, factors, f[..., None])[..., 0], f, np.zeros(()), least_pivot(factors))
+        metric = Metric.of(self._damped(N, data, damping))
+        return Step(metric.solve(f), f, np.zeros(()), _least(metric.inverse_pivots))
 
     def _damped(self, N: Array, data: Data, damping: Array) -> Array:
         return N + (damping * data.scale)[..., None, None] * np.eye(len(self.free))
@@ -434,6 +427,11 @@ class PoseProblem(PoseStructure):
 def _longest(v: Array) -> Array:
     """(...) the greatest |v_k|."""
     return reduce(np.maximum, [np.abs(v[..., k]) for k in range(v.shape[-1])])
+
+
+def _least(pivots: Array) -> Array:
+    """(...) the least of some inverse pivots 1/D (..., n); it has the sign of the least D."""
+    return reduce(np.minimum, np.moveaxis(pivots, -1, 0))
 
 
 def _best_share(before: Array, after: Array, share: Array) -> Array:

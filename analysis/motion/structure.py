@@ -38,7 +38,6 @@ from myoquat.analysis.motion.task_coordinates import (
 from myoquat.core import Array, Pair as MotionPair, content_key, frozen, lasting_content
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
-from myoquat.dynamics.factor import ancestors, elimination_order
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints import Constraint, Holonomic
@@ -254,17 +253,6 @@ class PoseStructure:
         """The velocities that are neither locked nor driven."""
         driven = {d.velocity for d in self.driven}
         return [k for k in range(self.system.nu) if k not in self.locked and k not in driven]
-
-    @cached_property
-    def order(self) -> list[tuple[int, list[int]]]:
-        """The order of elimination of the free velocities, as `myoquat.dynamics.factor` takes it."""
-        filled = np.full((self.system.nu, self.system.nu), bool(self.pulling))
-        for k, above in ancestors(self.system):
-            filled[k, above] = filled[above, k] = True
-        for dependent, _, _, drivers in reversed(self.driven):
-            others = [*np.flatnonzero(filled[dependent]), *drivers]
-            filled[np.ix_(others, drivers)] = filled[np.ix_(drivers, others)] = True
-        return elimination_order(filled[np.ix_(self.free, self.free)])
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
