@@ -58,7 +58,7 @@ from myoquat.joints import frames
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.vectors import components, dot, matvec, row_cross, vecmat
+from myoquat.joints.vectors import components, dot, matvec, vecmat
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "constrained_step", "rotation_vector"]
@@ -305,15 +305,8 @@ class PoseProblem(PoseStructure):
 
     def marker_jacobian(self, q: Array) -> Array:
         """(..., m, 3, n) dp_k/dt = J u of the markers, on the free velocities, couplers followed. On floats."""
-        J = np.zeros((*q.shape[:-1], len(self.markers), 3, self.system.nu))
-        bodies: dict[str, tuple[Array, Array]] = {}
-        for k, marker in enumerate(self.markers):
-            if marker.body not in bodies:
-                R, _ = frames.pose(self.system, q, marker.body, np.zeros(3))
-                bodies[marker.body] = R, frames.jacobian(self.system, q, marker.body, np.zeros(3))
-            R, rows = bodies[marker.body]
-            arm = matvec(R, np.array(marker.position))
-            J[..., k, :, :] = rows[..., :3, :] - row_cross(arm, rows[..., 3:, :])
+        points = ((m.body, np.array(m.position)) for m in self.markers)
+        J = np.stack([frames.jacobian(self.system, q, *point)[..., :3, :] for point in points], axis=-3)
         for dependent, driver, slope in self._slopes(q):
             J[..., driver] += slope[..., None, None] * J[..., dependent]
         return J[..., self.free]
