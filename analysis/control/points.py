@@ -69,9 +69,16 @@ class Names:
     parameters: tuple[str, ...] = ()
 
     @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Coordinates, and angles that a quaternion has replaced."""
-        return () if self.system is None else (*self.system.coordinate_names, *self.system.angle_names)
+    def by_field(self) -> dict[str, tuple[str, ...]]:
+        """The names of each field; coordinates include angles that a quaternion has replaced."""
+        system = self.system
+        return {
+            "coordinates": () if system is None else (*system.coordinate_names, *system.angle_names),
+            "velocities": self.velocities,
+            "states": self.states,
+            "controls": self.controls,
+            "parameters": self.parameters,
+        }
 
 
 @frozen
@@ -121,14 +128,16 @@ class Point:
         return self.names.system
 
     def __getitem__(self, name: str) -> Array:
-        fields = {field: known for field, (known, _) in self._values().items()}
-        field, bare = field_of(name, fields)
+        known = self.names.by_field
+        field, bare = field_of(name, known)
+        if field == "coordinates":
+            return self.system.coordinate(bare, self.q)
         if field:
-            return self._values()[field][1](bare)
-        known_names = [name for known in fields.values() for name in known]
-        raise KeyError(
-            f"{name!r} is no coordinate, velocity, state, control or parameter; known: {', '.join(known_names)}"
-        )
+            values = {"velocities": self.u, "states": self.states, "controls": self.controls,
+                      "parameters": self.parameters}  # fmt: skip
+            return values[field][..., known[field].index(bare)]
+        every = ", ".join(name for names in known.values() for name in names)
+        raise KeyError(f"{name!r} is no coordinate, velocity, state, control or parameter; known: {every}")
 
     def rate(self, name: str) -> Array:
         """(...) the rate of a velocity or state by its name; KeyError for a name that is neither."""
@@ -136,20 +145,6 @@ class Point:
             if name in known:
                 return values[..., known.index(name)]
         raise KeyError(f"{name!r} is no velocity and no state")
-
-    def _values(self) -> Mapping[str, tuple[tuple[str, ...], Callable[[str], Array]]]:
-        names = self.names
-
-        def column(known: tuple[str, ...], values: Array) -> Callable[[str], Array]:
-            return lambda name: values[..., known.index(name)]
-
-        return {
-            "coordinates": (names.coordinates, lambda name: self.system.coordinate(name, self.q)),
-            "velocities": (names.velocities, column(names.velocities, self.u)),
-            "states": (names.states, column(names.states, self.states)),
-            "controls": (names.controls, column(names.controls, self.controls)),
-            "parameters": (names.parameters, column(names.parameters, self.parameters)),
-        }
 
 
 def chart_pose(layout: Layout | None, reference: Array, z: Array) -> Array:

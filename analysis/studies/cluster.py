@@ -41,7 +41,18 @@ def connected(client: Any, scheduler: str | None, timeout: float) -> tuple[Any, 
         raise ValueError("give a client or a scheduler's address, not both")
     own = client is None
     if own:
-        _check_answers(str(scheduler), timeout)
+        # `distributed.Client` waits forever for one that takes the connection and keeps silent, so that the scheduler
+        # first says who it is; in a thread of its own, since a notebook's has a running event loop
+        async def identity() -> None:
+            async with distributed.rpc(scheduler) as remote:
+                await asyncio.wait_for(remote.identity(), timeout)
+
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(asyncio.run, identity()).result()
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = f": {error}" if str(error) else ""
+            raise ClusterError(f"the scheduler {scheduler} does not answer within {timeout:g} s{reason}") from None
         client = distributed.Client(scheduler, timeout=timeout, set_as_default=False)
     try:
         client.wait_for_workers(1, timeout=timeout)
@@ -50,22 +61,6 @@ def connected(client: Any, scheduler: str | None, timeout: float) -> tuple[Any, 
             client.close()
         raise ClusterError(f"the scheduler {scheduler or client} has no workers within {timeout:g} s") from error
     return client, own
-
-
-def _check_answers(scheduler: str, timeout: float) -> None:
-    """ClusterError unless the scheduler says who it is in time: `distributed.Client` waits forever for one that takes
-    the connection and keeps silent. In a thread of its own, since a notebook's has a running event loop."""
-
-    async def identity() -> None:
-        async with distributed.rpc(scheduler) as remote:
-            await asyncio.wait_for(remote.identity(), timeout)
-
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(asyncio.run, identity()).result()
-    except (OSError, TimeoutError, ValueError) as error:
-        reason = f": {error}" if str(error) else ""
-        raise ClusterError(f"the scheduler {scheduler} does not answer within {timeout:g} s{reason}") from None
 
 
 def compute_block(
