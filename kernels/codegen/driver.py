@@ -24,7 +24,6 @@ __all__ = [
     "ENTRY",
     "PROTOTYPE",
     "Port",
-    "addresses_of_rows",
     "move_packed",
     "read_rows",
     "write_driver",
@@ -46,23 +45,12 @@ def read_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: 
 
     Row k begins at rows + k stride (bytes); rows beyond `last` are taken as `last`.
     """
-    _move_strided(b, "read_rows", rows, stride, first, last, slots, length)
+    _call(b, "read_rows", _STRIDED, (rows, stride, first, last, slots, length))
 
 
 def write_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
     """The way back, with the same arguments."""
-    _move_strided(b, "write_rows", rows, stride, first, last, slots, length)
-
-
-def addresses_of_rows(b: Builder, rows: str, stride: str, first: str, last: str) -> list[str]:
-    """Of W rows from number `first` on; those beyond `last` are the last."""
-    addresses = []
-    for lane in range(b.lanes):
-        row = b.let(f"add i64 {first}, {lane}")
-        inside = b.let(f"icmp slt i64 {row}, {last}")
-        row = b.let(f"select i1 {inside}, i64 {row}, i64 {last}")
-        addresses.append(b.offset(rows, b.let(f"mul i64 {row}, {stride}")))
-    return addresses
+    _call(b, "write_rows", _STRIDED, (rows, stride, first, last, slots, length))
 
 
 def write_shared_slots(
@@ -71,9 +59,7 @@ def write_shared_slots(
     """As `write_rows` from slots that lie so far behind the first; rows: their begin, and the bytes between them."""
     offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
     table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
-    b.module.once("write_shared_slots", lambda: _define_strided(b.module, "write_shared_slots", False))
-    numbers = f"ptr {rows[0]}, i64 {rows[1]}, i64 {first}, i64 {last}, ptr {slots}, i64 {len(behind)}"
-    b.line(f"call void @write_shared_slots({numbers}, ptr @{table})")
+    _call(b, "write_shared_slots", _SHARED, (*rows, first, last, slots, len(behind), f"@{table}"))
 
 
 def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, reading: bool) -> None:
@@ -86,35 +72,31 @@ def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, read
         addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
         _Transfer(b, slots).move(addresses, length, reading)
     else:
-        name = f"{'read' if reading else 'write'}_contiguous_rows"
-        b.module.once(name, lambda: _define_packed(b.module, name, reading))
-        b.line(f"call void @{name}(ptr {begin}, ptr {slots}, i64 {length})")
+        _call(b, f"{'read' if reading else 'write'}_contiguous_rows", _PACKED, (begin, slots, length))
 
 
-def _move_strided(
-    b: Builder, name: str, rows: str, stride: str, first: str, last: str, slots: str, length: int
-) -> None:
-    b.module.once(name, lambda: _define_strided(b.module, name, name == "read_rows"))
-    b.line(f"call void @{name}(ptr {rows}, i64 {stride}, i64 {first}, i64 {last}, ptr {slots}, i64 {length})")
+def _call(b: Builder, name: str, parameters: str, given: Sequence[str | int]) -> None:
+    """Call a function that moves W rows, which is written at first use: rows that lie one after the other, or `stride`
+    apart; those beyond the last are the last."""
 
+    def define() -> None:
+        own, addresses = b.module.builder(), list[str]()
+        for lane in range(own.lanes):
+            if parameters == _PACKED:
+                addresses.append(own.offset("%rows", own.let(f"mul i64 %length, {8 * lane}")))
+                continue
+            row = own.let(f"add i64 %first, {lane}")
+            inside = own.let(f"icmp slt i64 {row}, %last")
+            row = own.let(f"select i1 {inside}, i64 {row}, i64 %last")
+            addresses.append(own.offset("%rows", own.let(f"mul i64 {row}, %stride")))
+        transfer = _Transfer(own, "%slots", "%offsets" if parameters == _SHARED else None)
+        transfer.move_any(addresses, name.startswith("read"))
+        own.line("ret void")
+        b.module.define(name, "void", parameters, own, shared=True)
 
-def _define_strided(module: Module, name: str, reading: bool) -> None:
-    """Rows `stride` apart; those beyond the last are the last."""
-    b = module.builder()
-    addresses = addresses_of_rows(b, "%rows", "%stride", "%first", "%last")
-    offsets = "%offsets" if name == "write_shared_slots" else None
-    _Transfer(b, "%slots", offsets).move_any(addresses, reading)
-    b.line("ret void")
-    module.define(name, "void", _STRIDED if offsets is None else _SHARED, b, shared=True)
-
-
-def _define_packed(module: Module, name: str, reading: bool) -> None:
-    """Rows of at least W numbers, one after the other."""
-    b = module.builder()
-    addresses = [b.offset("%rows", b.let(f"mul i64 %length, {8 * lane}")) for lane in range(b.lanes)]
-    _Transfer(b, "%slots").move_any(addresses, reading)
-    b.line("ret void")
-    module.define(name, "void", _PACKED, b, shared=True)
+    types = (parameter.split()[0] for parameter in parameters.split(", "))
+    passed = ", ".join(f"{llvm_type} {value}" for llvm_type, value in zip(types, given, strict=True))
+    b.line(f"call void @{b.module.once(name, define)}({passed})")
 
 
 class _Transfer:
@@ -154,16 +136,11 @@ class _Transfer:
             return
         few = b.let(f"icmp sle i64 {b.let(f'sub i64 %length, {whole}')}, {_MAX_SINGLE_COLUMNS}")
         short = b.let(f"icmp slt i64 %length, {b.lanes}")
-        single, overlapping, end = (b.label(stem) for stem in ("single", "overlapping", "end"))
-        b.fork(b.let(f"or i1 {few}, {short}"), single, overlapping)
-        b.begin(overlapping)
-        self.move_block(rows, b.let(f"sub i64 %length, {b.lanes}"), b.lanes, reading)
-        b.jump(end)
-        b.begin(single)
-        with b.loop(whole, "%length") as column:
+        single = b.let(f"or i1 {few}, {short}")
+        with b.when(b.let(f"xor i1 {single}, true")):
+            self.move_block(rows, b.let(f"sub i64 %length, {b.lanes}"), b.lanes, reading)
+        with b.when(single), b.loop(whole, "%length") as column:
             self.move_block(rows, column, 1, reading)
-        b.jump(end)
-        b.begin(end)
 
     def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
         """The columns from `column` on, as many as `width`."""

@@ -98,23 +98,18 @@ def _read_sample(module: Module, length: int) -> str:
 
     def write() -> None:
         b = module.builder()
-        fresh, mixed, end = (b.label(stem) for stem in ("fresh", "mixed", "end"))
         exact = b.let("fcmp oeq double %weight, 0.0")
         held = b.let(f"icmp eq i64 {b.load('%loaded', 'i64')}, %index")
-        b.fork(b.let(f"and i1 {exact}, {held}"), end, fresh)
-        b.begin(fresh)
-        row = b.offset("%rows", b.let(f"mul i64 %index, {8 * length}"))
-        read_rows(b, row, "%stride", "%first", "%last", "%slots", length)
-        b.store(b.let(f"select i1 {exact}, i64 %index, i64 -1"), "%loaded", "i64")
-        b.fork(exact, end, mixed)
-        b.begin(mixed)
-        read_rows(b, b.offset(row, 8 * length), "%stride", "%first", "%last", "%spare", length)
-        weight = b.splat("%weight")
-        for at in turns(b, length):
-            low, high = (b.load(at(Port(0, length), base)) for base in ("%slots", "%spare"))
-            b.store(b.fma(weight, b.sub(high, low), low), at(Port(0, length), "%slots"))
-        b.jump(end)
-        b.begin(end)
+        with b.when(b.let(f"xor i1 {b.let(f'and i1 {exact}, {held}')}, true")):
+            row = b.offset("%rows", b.let(f"mul i64 %index, {8 * length}"))
+            read_rows(b, row, "%stride", "%first", "%last", "%slots", length)
+            b.store(b.let(f"select i1 {exact}, i64 %index, i64 -1"), "%loaded", "i64")
+            with b.when(b.let(f"xor i1 {exact}, true")):
+                read_rows(b, b.offset(row, 8 * length), "%stride", "%first", "%last", "%spare", length)
+                weight = b.splat("%weight")
+                for at in turns(b, length):
+                    low, high = (b.load(at(Port(0, length), base)) for base in ("%slots", "%spare"))
+                    b.store(b.fma(weight, b.sub(high, low), low), at(Port(0, length), "%slots"))
         b.line("ret void")
         module.define(name, "void", _PARAMETERS, b)
 
@@ -225,18 +220,11 @@ class _Writer:
             for k in range(len(plan.inputs) * len(plan.nodes)):
                 b.store("-1", b.slot("%frame", self.loaded + k), "i64")
             with b.loop(begun, until) as s:
-                go, rest, store, skip = (b.label(stem) for stem in ("go", "rest", "store", "skip"))
-                b.fork(b.any(b.truth(b.load(running))), go, rest)
-                b.begin(go)
-                b.line(f"call void @advance(ptr %frame, ptr %table, i64 {s}, i64 {first}, i64 {last})")
-                b.jump(rest)
-                b.begin(rest)
+                with b.when(b.any(b.truth(b.load(running)))):
+                    b.line(f"call void @advance(ptr %frame, ptr %table, i64 {s}, i64 {first}, i64 {last})")
                 after = b.let(f"add i64 {s}, 1")
-                b.fork(b.let(f"icmp eq i64 {b.let(f'srem i64 {after}, {every}')}, 0"), store, skip)
-                b.begin(store)
-                move(write_rows, self.trajectory, self.state, b.let(f"sdiv i64 {after}, {every}"))
-                b.jump(skip)
-                b.begin(skip)
+                with b.when(b.let(f"icmp eq i64 {b.let(f'srem i64 {after}, {every}')}, 0")):
+                    move(write_rows, self.trajectory, self.state, b.let(f"sdiv i64 {after}, {every}"))
             for number, port in enumerate(self.kept, start=self.trajectory + 1):
                 move(write_rows, number, port)
         b.line("ret void")

@@ -188,9 +188,29 @@ def _compressed(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     heads = _heads(graph, edges, columns)
     by_columns = _groups({heads[j][0]: bits for j, bits in columns.items()})
     by_rows = _groups({y: graph.columns[y] for y in graph.outputs if isinstance(y, Term) and y in graph.columns})
-    if symmetric or max(by_columns.values()) <= max(by_rows.values()):
-        return _compressed_forwards(tracer, graph, edges, heads, by_columns)
-    return _compressed_backwards(tracer, graph, edges, by_rows)
+    forwards = symmetric or max(by_columns.values()) <= max(by_rows.values())
+    groups = by_columns if forwards else by_rows
+    code = _Direction(tracer, groups)
+    for edge in edges if forwards else reversed(edges):
+        if not forwards:
+            code.carry(edge, edge.term, edge.argument)
+        elif edge.term not in groups:
+            code.carry(edge, edge.argument, edge.term)
+    if forwards:  # what moves at the ends of the directions: rows of the matrix, or columns
+        ends = {i: y for i, y in enumerate(graph.outputs) if any(graph.met[i] >> j & 1 for j in heads)}
+    else:
+        ends = {j: graph.inputs[j] for j in columns}
+    place = {end: k for k, end in enumerate(ends)}
+    evaluation = code.evaluation(x for x in ends.values() if isinstance(x, Term))
+
+    def entry(i: int, j: int) -> Scalar:
+        (head, factor), end = (heads[j], i) if forwards else ((graph.outputs[i], 1.0), j)
+        assert isinstance(head, Term)
+        return tracer.multiply(evaluation.results[groups[head] * len(ends) + place[end]], factor)
+
+    cells = [(i, j) for i, bits in enumerate(graph.met) for j in range(len(graph.inputs)) if bits >> j & 1]
+    # Columns without a head are rows of a symmetric matrix.
+    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (evaluation,))
 
 
 def _edge(tracer: Tracer, term: Term, x: Term, rule: Rule) -> _Edge:
@@ -293,45 +313,3 @@ class _Direction:
             tuple(range(size, cells)), tuple(range(size)),
         )  # fmt: skip
         return Evaluation(loop, list(self.shared), self.outside.inputs(size))
-
-
-def _compressed_forwards(
-    tracer: Tracer,
-    graph: _Graph,
-    edges: list[_Edge],
-    heads: dict[int, tuple[Term, Scalar]],
-    groups: dict[Term, int],
-) -> Entries:
-    """Groups of columns, one after the other; those without a head are rows of a symmetric matrix."""
-    code = _Direction(tracer, groups)
-    for edge in edges:
-        if edge.term not in groups:
-            code.carry(edge, edge.argument, edge.term)
-    rows = {i: y for i, y in enumerate(graph.outputs) if isinstance(y, Term) and graph.met[i]}
-    moving = [i for i in rows if any(graph.met[i] >> j & 1 for j in heads)]
-    place = {i: k for k, i in enumerate(moving)}
-    evaluation = code.evaluation(rows[i] for i in moving)
-
-    def entry(i: int, j: int) -> Scalar:
-        head, factor = heads[j]
-        return tracer.multiply(evaluation.results[groups[head] * len(moving) + place[i]], factor)
-
-    cells = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
-    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (evaluation,))
-
-
-def _compressed_backwards(tracer: Tracer, graph: _Graph, edges: list[_Edge], groups: dict[Term, int]) -> Entries:
-    """Groups of rows, one after the other."""
-    code = _Direction(tracer, groups)
-    for edge in reversed(edges):
-        code.carry(edge, edge.term, edge.argument)
-    columns = {j: graph.inputs[j] for j, bits in enumerate(_transposed(graph.met)) if bits}
-    evaluation = code.evaluation(columns.values())
-    values: dict[tuple[int, int], Scalar] = {
-        (i, j): evaluation.results[groups[y] * len(columns) + k]
-        for i, y in enumerate(graph.outputs)
-        if isinstance(y, Term)
-        for k, j in enumerate(columns)
-        if graph.met[i] >> j & 1
-    }
-    return Entries(values, (evaluation,))

@@ -178,16 +178,6 @@ def _strided(array: np.ndarray, shape: Shape, whole: Shape) -> tuple[np.ndarray,
     return array, 8 * math.prod(shape)
 
 
-def _fresh(shape: tuple[int, ...]) -> np.ndarray:
-    """An array; a large one from the begin of a line of memory on, so that a kernel may write whole lines of it."""
-    size = math.prod(shape)
-    if 8 * size < LARGE_BYTES:
-        return np.empty(shape)
-    memory = np.empty(size + 7)
-    first = -(memory.ctypes.data // 8) % 8
-    return memory[first : first + size].reshape(shape)
-
-
 def results(signature: Signature, batch: Batch, out: Any) -> list[np.ndarray]:
     """Arrays (..., *shape) for the outputs: fresh, or those of `out` after a check.
 
@@ -196,7 +186,7 @@ def results(signature: Signature, batch: Batch, out: Any) -> list[np.ndarray]:
     """
     shapes = [batch.shape + shape for shape in signature.outputs.values()]
     if out is None:
-        return [_fresh(shape) for shape in shapes]
+        return [np.empty(shape) for shape in shapes]
     given = list(out) if isinstance(out, (tuple, list)) else [out]
     if len(given) != len(shapes):
         raise ValueError(f"kernel '{signature.name}': out has {len(given)} arrays; {len(shapes)} are needed")

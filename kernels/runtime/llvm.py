@@ -6,13 +6,11 @@ way into the process.
 
 import ctypes
 import functools
-import hashlib
-import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from myoquat.core import futures, llvm, llvmlite
+from myoquat.core import BoundedTable, digest, futures, llvm, llvmlite
 from myoquat.kernels.runtime.settings import Target
 
 __all__ = ["Assembler", "Loaded", "compile_object", "versions"]
@@ -84,35 +82,13 @@ def _emission() -> Any:
     return function
 
 
-class _Known:
-    """The machine code of the last units of assembly, by a digest: kernels of one model have most of their units in
-    common."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._code: dict[bytes, bytes] = {}
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def compiled(self, assembly: str, target: Target) -> bytes:
-        """The object file of a unit, compiled unless it is known."""
-        key = hashlib.sha256(f"{target}\n{assembly}".encode()).digest()
-        with self._lock:
-            code = self._code.pop(key, None)
-            if code is not None:
-                self._code[key] = code  # the last one to be forgotten
-                return code
-        code = compile_object(assembly, target)
-        with self._lock:
-            if key not in self._code:
-                self._code[key] = code
-                self._size += len(code)
-            while self._size > self._most:
-                self._size -= len(self._code.pop(next(iter(self._code))))
-        return code
+# The machine code of the last units of assembly, by a digest: kernels of one model have most of their units in common.
+_known: BoundedTable[bytes] = BoundedTable(_MAX_KEPT_CODE_BYTES, len)
 
 
-_known = _Known(_MAX_KEPT_CODE_BYTES)
+def _compiled(assembly: str, target: Target) -> bytes:
+    """The object file of a unit, compiled unless it is known."""
+    return _known.get(digest(str(target), assembly), lambda: compile_object(assembly, target))
 
 
 class Assembler:
@@ -133,11 +109,11 @@ class Assembler:
     def give(self, assembly: str, quick: bool = False) -> None:
         """One more unit; a `quick` one is compiled without optimization."""
         unit = assembly, replace(self._target, optimization=0) if quick else self._target
-        self._units.append((unit, self._pool.submit(_known.compiled, *unit) if self._pool else futures.Future()))
+        self._units.append((unit, self._pool.submit(_compiled, *unit) if self._pool else futures.Future()))
 
     def objects(self) -> list[bytes]:
         """The object files of all units. The calling thread compiles those that no other has begun."""
-        own = {k: _known.compiled(*unit) for k, (unit, future) in enumerate(self._units) if future.cancel()}
+        own = {k: _compiled(*unit) for k, (unit, future) in enumerate(self._units) if future.cancel()}
         return [own[k] if k in own else future.result() for k, (_, future) in enumerate(self._units)]
 
 

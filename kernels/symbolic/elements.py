@@ -147,8 +147,9 @@ def _elementary(operation: str, spelling: Spelling) -> Callable[..., Any]:
         if any(is_casadi(x) for x in scalars):
             return getattr(casadi, spelling.casadi)(*scalars)
         if any(is_sympy(x) for x in scalars):
-            kin = next(x for x in scalars if is_sympy(x))
-            return getattr(sympy_module(), spelling.sympy)(*(exact(x, kin) for x in scalars))
+            kin, function = next(x for x in scalars if is_sympy(x)), spelling.sympy
+            function = getattr(sympy_module(), function) if isinstance(function, str) else function
+            return function(*(exact(x, kin) for x in scalars))
         value = numpy_function(*scalars)
         return bool(value) if isinstance(value, np.bool_) else float(value)
 
@@ -172,18 +173,6 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
 _sqrt = _elementary("sqrt", OPERATIONS["sqrt"].spellings[0])
 
 
-def _expm1(a: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.call("expm1", a)
-    return sympy_module().exp(a) - 1 if is_sympy(a) else casadi.expm1(a)
-
-
-def _log1p(a: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.call("log1p", a)
-    return sympy_module().log(a + 1) if is_sympy(a) else casadi.log1p(a)
-
-
 SCALAR_OPERATIONS: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
     np.add: (_add, 2),
     np.subtract: (_subtract, 2),
@@ -196,8 +185,6 @@ SCALAR_OPERATIONS: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
     np.square: (lambda a: _multiply(a, a), 1),
     np.reciprocal: (lambda a: _divide(1.0, a), 1),
     np.hypot: (_hypot, 2),
-    np.expm1: (_expm1, 1),
-    np.log1p: (_log1p, 1),
     **{
         spelling.ufunc: (_elementary(row.name, spelling), row.arity)
         for row in OPERATIONS.values()

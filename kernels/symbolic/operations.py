@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.core import casadi, frozen
+from myoquat.core import casadi, frozen, sympy
 
 __all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling", "plain"]
 
@@ -22,11 +22,12 @@ Rule: TypeAlias = Callable[[Any, Any, Any], Any]
 class Spelling:
     """An operation as a NumPy ufunc, and the names of the function in SymPy and CasADi.
 
+    sympy may be a function itself, where SymPy has none.
     turned: whether the ufunc takes the arguments in reverse order. evaluate: for floats, where it is not the ufunc.
     """
 
     ufunc: np.ufunc
-    sympy: str
+    sympy: str | Callable[..., Any]
     casadi: str
     turned: bool = False
     evaluate: np.ufunc | None = None
@@ -125,7 +126,7 @@ def _comparison(name: str, evaluate: Any, code: str, *spellings: Spelling) -> Op
 
 
 def _function(
-    ufunc: np.ufunc, name: str, partial: Rule, *, sympy: str = "", infinite_slope: bool = False,
+    ufunc: np.ufunc, name: str, partial: Rule, *, sympy: str | Callable[..., Any] = "", infinite_slope: bool = False,
     domain_edge: bool = False, zero_at_zero: bool = False,
 ) -> Operation:  # fmt: skip
     """An elementary function of one argument, whose name is CasADi's."""
@@ -289,13 +290,13 @@ _ELEMENTARY = (
         (Spelling(np.arctan2, "atan2", "atan2"),), arity=2, infinite_slope=True,
     ),
     _function(np.exp, "exp", lambda r, y, bar: r.multiply(bar, y)),
-    Operation(
-        "expm1", np.expm1, (lambda r, y, bar: r.multiply(bar, r.add(1.0, y)),), casadi="expm1",
+    _function(
+        np.expm1, "expm1", lambda r, y, bar: r.multiply(bar, r.add(1.0, y)), sympy=lambda a: sympy.exp(a) - 1,
         zero_at_zero=True,
     ),
     _function(np.log, "log", lambda r, y, bar: r.divide(bar, _a(y)), infinite_slope=True, domain_edge=True),
-    Operation(
-        "log1p", np.log1p, (lambda r, y, bar: r.divide(bar, r.add(1.0, _a(y))),), casadi="log1p",
+    _function(
+        np.log1p, "log1p", lambda r, y, bar: r.divide(bar, r.add(1.0, _a(y))), sympy=lambda a: sympy.log(a + 1),
         infinite_slope=True, domain_edge=True, zero_at_zero=True,
     ),
     _function(np.sinh, "sinh", lambda r, y, bar: r.multiply(bar, r.call("cosh", _a(y))), zero_at_zero=True),

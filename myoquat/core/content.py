@@ -59,11 +59,12 @@ _met: ContextVar[bool] = ContextVar("met", default=False)  # whether what is bei
 
 
 class BoundedTable(Generic[T]):
-    """What is kept by key, for all threads of a process. Of more than `limit` the one goes that was not asked for the
-    longest. Two threads may make the same thing at once; the one that was ready first is kept."""
+    """What is kept by key, for all threads of a process, as long as the sum of its sizes is at most `limit`, each 1
+    unless a function says more. Beyond that the one goes that was not asked for the longest. Two threads may make the
+    same thing at once; the one that was ready first is kept."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, size: Callable[[T], int] = lambda kept: 1) -> None:
+        self._limit, self._size, self._total = limit, size, 0
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -77,9 +78,11 @@ class BoundedTable(Generic[T]):
         if not lasts():
             return made
         with self._lock:
+            if key not in self._kept:
+                self._total += self._size(made)
             found = self._kept.setdefault(key, made)
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
+            while self._total > self._limit:
+                self._total -= self._size(self._kept.popitem(last=False)[1])
         return found
 
 

@@ -5,6 +5,7 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
+from myoquat.core import BoundedTable
 from myoquat.kernels.codegen import ir as compilation_units
 from myoquat.kernels.runtime import build, llvm, settings
 from myoquat.kernels.runtime.cache import Cache
@@ -63,7 +64,7 @@ def compiled(monkeypatch):
     """The assembly that is compiled from here on: nothing is known yet."""
     texts, compile_object = [], llvm.compile_object
     monkeypatch.setattr(llvm, "compile_object", lambda text, target: texts.append(text) or compile_object(text, target))
-    monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
+    monkeypatch.setattr(llvm, "_known", BoundedTable(2**20, len))
     return texts
 
 
@@ -92,10 +93,8 @@ def test_functions_that_all_kernels_share_are_compiled_once(compiled):
     assert len(compiled) == before + 1
 
 
-def test_the_code_of_units_is_forgotten_beyond_a_size(monkeypatch):
-    compiled = []
-    monkeypatch.setattr(llvm, "compile_object", lambda text, target: compiled.append(text) or text.encode())
-    known = llvm._Known(10)
-    for text in ("12345", "abcde", "12345", "last", "12345", "abcde"):
-        assert known.compiled(text, settings.target()) == text.encode()
-    assert compiled == ["12345", "abcde", "last", "abcde"]
+def test_what_is_kept_is_forgotten_beyond_a_size():
+    made, known = [], BoundedTable(10, len)
+    for text in ("12345", "abcde", "12345", "last", "12345", "abcde", "longer than all"):
+        assert known.get(text, lambda text=text: made.append(text) or text) == text
+    assert made == ["12345", "abcde", "last", "abcde", "longer than all"]
