@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints.ranges import NotNegative, Positive
-from myoquat.muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.hill import DampedLaw
 
 __all__ = ["DeGrooteFregly2016"]
 
@@ -23,7 +23,7 @@ UNLOADED_LENGTH = 0.2  # normalized fiber length at which the passive force is z
 
 
 @frozen
-class DeGrooteFregly2016(HillLaw):
+class DeGrooteFregly2016(DampedLaw):
     """F. De Groote, A. L. Kinney, A. V. Rao, B. J. Fregly, Evaluation of direct collocation optimal control problem
     formulations ..., Ann. Biomed. Eng. 44, 2016, supplement: tendon (S1), active fiber (S2), passive fiber (S3), force
     and velocity (S4), with OpenSim's constants.
@@ -48,10 +48,6 @@ class DeGrooteFregly2016(HillLaw):
     width_scale: Positive = 1.0
     damping: NotNegative = 0.0
     passive_scale: NotNegative = 1.0
-
-    @property
-    def is_damped(self) -> bool:
-        return self.damping > 0
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """(...) F [N] as `HillLaw.force`; with an elastic tendon none while it is slack beside the shortest fiber."""
@@ -84,11 +80,6 @@ class DeGrooteFregly2016(HillLaw):
     def velocity_force(self, speed: Array) -> Array:
         """f_V = d1 log(w + sqrt(w^2 + 1)) + d4, w = d2 v~_M + d3 (S4)."""
         return D1 * np.arcsinh(D2 * speed + D3) + D4
-
-    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
-        """a f_L f_V + f_PE + beta v~_M."""
-        active = activation * self.active_force(length) * self.velocity_force(speed)
-        return active + self.passive_force(length) + self.damping * speed
 
     def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M: in closed form without damping, by six steps of Newton's method with it."""

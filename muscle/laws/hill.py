@@ -13,7 +13,7 @@ from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, law_type_of, numbers_of
 
-__all__ = ["TENDONS", "HillLaw"]
+__all__ = ["TENDONS", "DampedLaw", "HillLaw"]
 
 TENDONS = ("elastic", "rigid")
 MAX_STRAIN_RATIO = 10  # upper end of the first bracket, over the strain at F0; few tendons are stretched further
@@ -256,3 +256,27 @@ class HillLaw(ForceLaw):
         along = np.maximum(length - self.tendon_slack_length, self.shortest_along)
         fiber = np.sqrt(along * along + self.width**2)
         return fiber, along / fiber
+
+
+class DampedLaw(HillLaw):
+    """A law with f_M = a f_L f_V + f_PE + beta v~_M, beta its `damping`.
+
+    >>> from myoquat.muscle.laws import Millard2012, Schutte1993, Thelen2003
+    >>> [hasattr(law, "velocity_force") for law in (Millard2012, Schutte1993, Thelen2003)]
+    [True, True, False]
+    """
+
+    damping: float
+
+    @abstractmethod
+    def velocity_force(self, speed: Array) -> Array:
+        """(...) f_V of the normalized fiber speed v~_M."""
+
+    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
+        """(...) f_M."""
+        active = activation * self.active_force(length) * self.velocity_force(speed)
+        return active + self.passive_force(length) + self.damping * speed
+
+    @property
+    def is_damped(self) -> bool:
+        return self.damping > 0

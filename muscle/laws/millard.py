@@ -8,7 +8,7 @@ from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
 from myoquat.muscle.laws.corners import Corners, sharpness
-from myoquat.muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.hill import DampedLaw
 
 __all__ = ["Millard2012"]
 
@@ -19,7 +19,7 @@ TOE_FRACTION = 0.1  # length of the toe of a passive curve over its range
 
 
 @frozen
-class Millard2012(HillLaw):
+class Millard2012(DampedLaw):
     """M. Millard, T. Uchida, A. Seth, S. L. Delp, Flexing computational muscle: modeling and simulation of
     musculotendon dynamics, J. Biomech. Eng. 135, 2013, with the curves and the default numbers of OpenSim 4.6.
 
@@ -137,11 +137,6 @@ class Millard2012(HillLaw):
         """f_V, straight beyond -1 and 1."""
         return self.velocity_curve.value(speed)
 
-    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
-        """a f_L f_V + f_PE + beta v~_M."""
-        active = activation * self.active_force(length) * self.velocity_force(speed)
-        return active + self.passive_force(length) + self.damping * speed
-
     def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M: the point of the curve (v~, f_V) where a f_L f_V + beta v~ is what the passive fiber leaves over."""
         isometric = activation * self.active_force(length)
@@ -168,10 +163,6 @@ class Millard2012(HillLaw):
     def closed_form(self) -> bool:
         """Never: the curves are found by an iteration."""
         return False
-
-    @property
-    def is_damped(self) -> bool:
-        return self.damping > 0
 
     def check(self, element: str) -> None:
         super().check(element)

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import Positive, Range
-from myoquat.muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.hill import DampedLaw
 from myoquat.muscle.laws.rigid_tendon import ACTIVE
 
 __all__ = ["Schutte1993"]
@@ -26,7 +26,7 @@ TENDON = SimmSpline(
 
 
 @frozen
-class Schutte1993(HillLaw):
+class Schutte1993(DampedLaw):
     """L. M. Schutte, M. M. Rodgers, F. E. Zajac, R. M. Glaser, Improving the efficacy of electrical stimulation-induced
     leg cycle ergometry: an analysis based on a dynamic musculoskeletal model, IEEE Trans. Rehabil. Eng. 1, 1993: the
     muscle of SIMM models, with the constants of OpenSim 4's Schutte1993Muscle_Deprecated.
@@ -74,17 +74,15 @@ class Schutte1993(HillLaw):
         """f_L: the curve, never below zero."""
         return np.maximum(self.active_curve.value(length), 0.0)
 
-    def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
-        """a f_L f_V + f_PE + d v~_M."""
+    def velocity_force(self, speed: Array) -> Array:
+        """f_V, a hyperbola for either way."""
         s = ECCENTRIC_SLOPE_RATIO * CONCENTRIC_CURVATURE / (1 + CONCENTRIC_CURVATURE)
         shortening, lengthening = np.minimum(speed, 0.0), np.maximum(speed, 0.0)
-        f_V = (
+        return (
             (1 + shortening) / (1 - shortening / CONCENTRIC_CURVATURE)
             + (s + MAX_ECCENTRIC_FORCE * lengthening) / (s + lengthening)
             - 1
         )
-        isometric = activation * self.active_force(length)
-        return isometric * f_V + self.passive_force(length) + self.damping * speed
 
     def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M: `fiber_force` solved for the speed, a quadratic equation for either way.
@@ -108,7 +106,3 @@ class Schutte1993(HillLaw):
     def open_parameters(self) -> tuple[str, ...]:
         """None: a passive fiber without a curve is exponential."""
         return tuple(name for name in super().open_parameters() if name != "passive_curve")
-
-    @property
-    def is_damped(self) -> bool:
-        return True
