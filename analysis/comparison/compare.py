@@ -187,14 +187,11 @@ def _heavy(bodies: Mapping[str, BodyMass], others: Mapping[str, BodyMass]) -> tu
 
 def _coordinates(a: Side, b: Side, mapping: Mapping[str, str] | None) -> Matching:
     """Coordinates in pairs; angles that a quaternion has replaced only where the quaternion has no partner."""
-    taken = match_names("coordinates", a.coordinates, b.coordinates, _known(mapping, a.coordinates, b.coordinates))
+    plain = {one: two for one, two in (mapping or {}).items() if one in a.coordinates and two in b.coordinates}
+    taken = match_names("coordinates", a.coordinates, b.coordinates, plain)
     first = (*a.coordinates, *_open(a, taken.names))
     second = (*b.coordinates, *_open(b, taken.names.values()))
     return match_names("coordinates", first, second, mapping)
-
-
-def _known(mapping: Mapping[str, str] | None, first: Collection[str], second: Collection[str]) -> dict[str, str]:
-    return {a: b for a, b in (mapping or {}).items() if a in first and b in second}
 
 
 def _open(side: Side, taken: Collection[str]) -> list[str]:

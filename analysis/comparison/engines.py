@@ -28,7 +28,7 @@ class MujocoSide(Side):
     offsets: Mapping[str, float] = MappingProxyType({})  # [m] that this package adds to lengths of fixed tendons
 
     def __init__(self, module: Any, engine: Any, label: str) -> None:
-        self.module, self.engine, self.label = module, engine, label
+        self.module, self.engine, self.label, self._data = module, engine, label, module.MjData(engine)
         self.coordinates, self.muscles = tuple(self._addresses), tuple(self._drives)
         self.arm_names = {name for name, (_, dof) in self._addresses.items() if dof >= 0}
         self.dependent, self.bodies = set(self._couplers), {}
@@ -140,10 +140,6 @@ class MujocoSide(Side):
         for row, at, count in zip(J, engine.ten_J_rowadr, engine.ten_J_rownnz, strict=True):
             row[engine.ten_J_colind[at : at + count]] = data.ten_J[at : at + count]
         return data.ten_length.copy(), J, data.actuator_force.copy(), data.xipos[1:].copy()
-
-    @cached_property
-    def _data(self) -> Any:
-        return self.module.MjData(self.engine)
 
     def _column(self, J: Array, q: Array, name: str) -> Array:
         """(n, tendons) dl/dx of a coordinate with what it drives, or a component of those of a quaternion joint."""

@@ -16,7 +16,6 @@ from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core import Array, BoundedTable, frozen
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
-from myoquat.joints.constraints import Constraint
 from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = [
@@ -109,7 +108,8 @@ def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> tuple[Hinge
     names += [] if with_tasks else problem.tasks
     taken = {system.coordinate_names.index(name) for name in names if name in system.coordinate_names}
     for constraint in (*problem.constraints, *(c for c, _ in problem.pulling)):
-        taken |= _named_by(constraint, system)
+        named = constraint.named_coordinates  # on which it depends beyond the poses of bodies; None: on all
+        taken |= {k for k, name in enumerate(system.coordinate_names) if named is None or name in named}
     rates = velocity_of(system)
     taken |= {system.coordinate_names.index(name) for name, k in rates.items() if k in problem.locked}
     found: list[Hinges] = []
@@ -117,14 +117,6 @@ def free_hinges(problem: PoseStructure, with_tasks: bool = False) -> tuple[Hinge
         left = [i for i in hinges.columns if i not in taken]
         found += [hinges] if len(left) == len(hinges.columns) else [Hinges((i,)) for i in left]
     return tuple(found)
-
-
-def _named_by(constraint: Constraint, system: ArticulatedSystem) -> set[int]:
-    """Indices in q on which a constraint depends beyond the poses of bodies."""
-    names = constraint.named_coordinates
-    if names is None:
-        return set(range(system.nq))
-    return {system.coordinate_names.index(name) for name in names if name in system.coordinate_names}
 
 
 def named(hinges: Hinges, x: Array, ranges: Sequence[Range | None]) -> Array:

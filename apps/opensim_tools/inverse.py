@@ -148,13 +148,11 @@ def _wanted(model: Model, task: Task, time: Array, coordinates: Path | None, set
 
 def nearest_rows(time: Array, first: float, last: float) -> slice:
     """Rows from the one nearest to `first` to the one nearest to `last`; none if they lie outside by half a step."""
-    if not len(time):
-        return slice(0, 0)
     half = np.diff(time).max(initial=0.0) / 2
-    if first > time[-1] + half or last < time[0] - half:
+    if not len(time) or first > time[-1] + half or last < time[0] - half:
         return slice(0, 0)
-    first, last = max(first, time[0]), min(last, time[-1])
-    return slice(int(np.argmin(np.abs(time - first))), int(np.argmin(np.abs(time - last))) + 1)
+    start, end = (int(np.argmin(np.abs(time - t))) for t in np.clip([first, last], time[0], time[-1]))
+    return slice(start, end + 1)
 
 
 def _rows(markers: Markers, rows: slice) -> Markers:
