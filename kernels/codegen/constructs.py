@@ -6,6 +6,7 @@ for each type how it is written; adding a construct adds one row.
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,20 +39,13 @@ from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
 
-__all__ = ["notes_of", "patterns_of", "write_body", "write_formula", "write_kernel"]
+__all__ = ["notes_of", "patterns_of", "write_formula", "write_kernel"]
 
 
 # ---- kernels and formulas ----------------------------------------------------------------------------------
 
 
 _PRICE_PORT = 0.2
-
-
-def write_body(body: Body, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-    """Define a function on the frame for a traced formula, or a body that writes itself."""
-    if isinstance(body, Traced):
-        return write_formula(body, module, name, frame, inputs, outputs)
-    return body.write(module, name, frame, inputs, outputs)
 
 
 def write_formula(
@@ -73,22 +67,17 @@ def write_formula(
     return Cost.total([price(tape), *(call.cost for call in calls)])
 
 
-def _results(signature: Signature, tape: Tape, first: int, size: int) -> list[str]:
-    """The outputs that are the inputs of a tape from `first` on, so many, and nothing else."""
-    found, start = [], 0
-    for name, length in zip(signature.outputs, signature.output_sizes, strict=True):
-        nodes = [tape.nodes[i] for i in tape.outputs[start : start + length]] if length == size else []
-        start += length
-        if nodes and all(node.operation == "input" and node.number == first + k for k, node in enumerate(nodes)):
-            found.append(name)
-    return found
-
-
 def _wanted(signature: Signature, tape: Tape, first: int, construct: Construct, outputs: Ports) -> Port | None:
     """Where the result of a construct is wanted that is an output; its numbers are the inputs of the tape from `first`
     on."""
-    ports = [outputs[name] for name in _results(signature, tape, first, construct.ends.gives)]
-    return next((port for port in ports if port.base == "%frame" and not port.shared_slots), None)
+    results, start = [("input", first + k) for k in range(construct.ends.gives)], 0
+    for name, length in zip(signature.outputs, signature.output_sizes, strict=True):
+        nodes, port = (tape.nodes[i] for i in tape.outputs[start : start + length]), outputs[name]
+        start += length
+        found = results and length == len(results) and [(node.operation, node.number) for node in nodes] == results
+        if found and port.base == "%frame" and not port.shared_slots:
+            return port
+    return None
 
 
 def _planned(module: Module, tape: Tape, constructs: Sequence[Construct], frame: Frame) -> tuple[Schedule, list[Frame]]:
@@ -116,7 +105,8 @@ def write_kernel(body: Body, module: Module) -> Size:
         outputs = take_results(frame, sizes, body.tape.outputs)
     else:
         outputs = take_ports(frame, sizes)
-    cost = write_body(body, module, "formula", frame, inputs, outputs)
+    write = partial(write_formula, body) if isinstance(body, Traced) else body.write
+    cost = write(module, "formula", frame, inputs, outputs)
     whole = frame.finish()
     write_driver(module, "formula", list(inputs.values()), list(outputs.values()), frame.size)
     transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
