@@ -305,7 +305,7 @@ class IncludedFiles:
 def objects(parent: Element | None, tag: str) -> list[Element]:
     """The elements in <tag><objects> of a parent, in order; none where the set is missing."""
     found = parent.find(f"{tag}/objects") if parent is not None else None
-    return [] if found is None else [element for element in found if isinstance(element.tag, str)]
+    return [] if found is None else list(found.iterchildren("*"))
 
 
 def text(parent: Element, tag: str, default: str | None = None) -> str:

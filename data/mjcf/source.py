@@ -321,8 +321,8 @@ def _check_named_files(root: Element, folder: Path, seen: set[Path]) -> None:
     those that a model names which is attached."""
     folders = [folder, *(beside(folder, name) for name in _folders(root))]
     home = folder.resolve()
-    for element in root.iter():
-        name = element.get("file") if isinstance(element.tag, str) else None
+    for element in root.iter("*"):
+        name = element.get("file")
         for above in folders if name else ():
             try:
                 path = beside(above, name or "")

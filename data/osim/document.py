@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -52,17 +52,17 @@ _GROUND_PATH = re.compile(r"(?<=bodyset/)ground(?=/|$)")
 def close_names(model: Any, implausible: ImplausibleValues) -> None:
     """Take the blanks out of names, as OpenSim 4 does with older documents, and wherever they are referred to."""
     changed: dict[str, str] = {}
-    for element in model.iter():
-        name = element.get("name") if isinstance(element.tag, str) and element.tag != "ObjectGroup" else None
+    for element in model.iter("*"):
+        name = element.get("name") if element.tag != "ObjectGroup" else None
         if name and name != (closed := "".join(name.split())):
             element.set("name", closed)
             if name.strip() != closed:
                 changed[name.strip()] = closed
     if not changed:
         return
-    for element in model.iter():
+    for element in model.iter("*"):
         words = (element.text or "").strip()
-        if isinstance(element.tag, str) and words in changed and not len(element):
+        if words in changed and not len(element):
             element.text = changed[words]
     for name in changed:
         implausible.count("blanks in names, taken out", name)
@@ -73,12 +73,10 @@ def settle_names(model: Any, implausible: ImplausibleValues) -> None:
     whose name is taken gets a number behind it: NAME_0. References mean the first of several."""
     for holder in (*model.iterfind("*/objects"), *model.iterfind("ForceSet/groups")):
         taken: set[str] = set()
-        for element in [child for child in holder if isinstance(child.tag, str)]:
-            name = given = element.get("name") or element.tag.lower()
-            count = 0
-            while name in taken:
-                name, count = f"{given}_{count}", count + 1
-            if count:
+        for element in holder.iterchildren("*"):
+            given = element.get("name") or element.tag.lower()
+            name = _free_name(given, taken)
+            if name != given:
                 implausible.count("names of several, which got a number", f"{element.tag} {name}")
             taken.add(name)
             element.set("name", name)
@@ -92,8 +90,8 @@ def part_from_ground(model: Any, implausible: ImplausibleValues) -> None:
         return
     bodies[0].set("name", GROUND_BODY)
     implausible.count("a body with the name of the ground, called otherwise", GROUND_BODY)
-    for element in model.iter():
-        if isinstance(element.tag, str) and not len(element) and "bodyset/ground" in (element.text or ""):
+    for element in model.iter("*"):
+        if not len(element) and "bodyset/ground" in (element.text or ""):
             element.text = _GROUND_PATH.sub(GROUND_BODY, element.text.strip())
 
 
@@ -231,8 +229,7 @@ def modernize(model: Any) -> None:
         _add_inertia(body)
         _gather_geometry(body)
         for joint in list(body.iterfind("Joint/*")):
-            if isinstance(joint.tag, str):
-                _move_joint(joint, body, joints)
+            _move_joint(joint, body, joints)
 
 
 def modernize_names(root: Any) -> None:
@@ -474,14 +471,15 @@ def sort_components(model: Any) -> None:
     shared: dict[str, tuple[str, str]] = {}
     for holder, path in (("components", ""), ("ComponentSet/objects", "/componentset")):
         for component in list(model.iterfind(f"{holder}/*")):
-            if isinstance(component.tag, str) and component.tag not in FRAMES:
+            if component.tag not in FRAMES:
                 place, name = _set_of(component), component.get("name") or ""
                 target = _objects(model, place)
                 if place != "ComponentSet" and name:
-                    before, after = f"{path}/{name}", f"/{place.lower()}/{_free_name(target, name)}"
-                    component.set("name", last_name(after))
+                    free = _free_name(name, [entry.get("name") for entry in target])
+                    before, after = f"{path}/{name}", f"/{place.lower()}/{free}"
+                    component.set("name", free)
                     moved[before] = after
-                    if last_name(after) != name:
+                    if free != name:
                         shared[name] = f"/{place.lower()}/{name}", before
                 target.append(component)
     if moved:
@@ -498,12 +496,10 @@ def names_at_root(path: Path) -> set[str]:
     return {str(component.get("name")) for component in parse_opensim(path).findall(".//Model/components/*")}
 
 
-def _free_name(holder: Any, name: str) -> str:
-    """The name, or the first with a number that no entry of a set has."""
-    taken, found, count = {entry.get("name") for entry in holder}, name, 0
-    while found in taken:
-        found, count = f"{name}_{count}", count + 1
-    return found
+def _free_name(name: str, taken: Collection[str | None]) -> str:
+    """The name, or the first with a number that is not taken."""
+    numbered = (f"{name}_{count}" for count in range(len(taken) + 1))
+    return next(free for free in (name, *numbered) if free not in taken)
 
 
 def _redirect(model: Any, moved: dict[str, str], shared: dict[str, tuple[str, str]]) -> None:

@@ -98,9 +98,7 @@ POLYNOMIAL = "MultivariatePolynomialFunction"
 
 def can_read(element: Element) -> bool:
     """Whether a function is of a known type and does not smooth its points."""
-    inner = element.find("function")
-    below = [] if inner is None else [child for child in inner if isinstance(child.tag, str)]
-    return element.tag in FUNCTIONS and not _smooths(element) and all(map(can_read, below))
+    return element.tag in FUNCTIONS and not _smooths(element) and all(map(can_read, element.iterfind("function/*")))
 
 
 def _smooths(element: Element) -> bool:
@@ -123,9 +121,8 @@ def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial 
         if element.tag == POLYNOMIAL and int(number(element, "dimension")) == dimension:
             return MultivariatePolynomial(dimension, int(number(element, "order")), numbers(element, "coefficients"))
         if element.tag == "MultiplierFunction":
-            holder = element.find("function")
-            children = [] if holder is None else [child for child in holder if isinstance(child.tag, str)]
-            inner, scale = read_polynomial(children[0], dimension) if children else None, number(element, "scale", 1.0)
+            child, scale = next(element.iterfind("function/*"), None), number(element, "scale", 1.0)
+            inner = None if child is None else read_polynomial(child, dimension)
             return None if inner is None else replace(inner, coefficients=tuple(scale * c for c in inner.coefficients))
         if element.tag == "Constant":
             return MultivariatePolynomial(dimension, 0, (number(element, "value", 0.0),))
@@ -139,10 +136,10 @@ def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial 
 
 def function_in(holder: Element | None, owner: Element) -> AxisFunction:
     """The function among the children of an element; ModelError if there is none."""
-    children = [] if holder is None else list(holder)
+    children = [] if holder is None else list(holder.iterchildren("*"))
     found = [child for child in children if child.tag in FUNCTIONS]
     if not found:
-        others = [child.tag for child in children if isinstance(child.tag, str)]
+        others = [child.tag for child in children]
         complain(owner, f"<{owner.tag}> needs a function, one of {', '.join(FUNCTIONS)}; it holds {others}")
     return read_function(found[0])
 

@@ -325,7 +325,7 @@ def _axis(element: Any, names: tuple[str, ...]) -> Axis:
         if name not in names:
             complain(element, f"the axis depends on {name!r}, which is no coordinate of the joint ({', '.join(names)})")
     holder = element.find("function") if element.find("function") is not None else element
-    found = [child for child in holder if isinstance(child.tag, str) and child.tag not in ("coordinates", "axis")]
+    found = [child for child in holder.iterchildren("*") if child.tag not in ("coordinates", "axis")]
     if len(used) > 1 or (used and found and any(child.tag == POLYNOMIAL for child in found[0].iter())):
         polynomial = read_polynomial(found[0], len(used)) if found else None
         if polynomial is None:

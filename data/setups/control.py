@@ -19,12 +19,12 @@ from myoquat.data.setups.analyses import (
     times_of,
 )
 from myoquat.data.setups.document import (
+    MEMBERS,
     NOTHING,
     Setup,
     SetupDocument,
     cutoff,
     entry,
-    members,
     open_setup,
     results,
     set_in,
@@ -109,7 +109,7 @@ def load_marker_weights(path: str | Path, names: Sequence[str]) -> dict[str, flo
     root = document.root
     if root.tag != "IKTaskSet" and root.find("IKTaskSet") is None:
         raise ModelError("there is no <IKTaskSet>", file=Path(path), line=root.sourceline)
-    tasks = _tracked_in(members(root), document) if root.tag == "IKTaskSet" else read_tasks(document, root)
+    tasks = _tracked_in(root.findall(MEMBERS), document) if root.tag == "IKTaskSet" else read_tasks(document, root)
     known = {task.name: task.weight for task in tasks if task.target == "marker"}
     absent = [name for name in known if name not in names]
     if absent:
@@ -164,7 +164,7 @@ def read_controls(path: Path) -> dict[str, Control]:
     if holder is None:
         raise ModelError("the file holds no <ControlSet>", file=path)
     with errors_in(path):
-        return _by_name(path, {element.get("name") or "": _nodes(element) for element in members(holder)})
+        return _by_name(path, {element.get("name") or "": _nodes(element) for element in holder.iterfind(MEMBERS)})
 
 
 def control_set_text(table: "pd.DataFrame") -> str:

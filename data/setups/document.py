@@ -14,12 +14,12 @@ from myoquat.data.xml import Element, complain, number, numbers, objects, parse_
 from myoquat.joints import ModelError
 
 __all__ = [
+    "MEMBERS",
     "Setup",
     "SetupDocument",
     "checked_name",
     "cutoff",
     "entry",
-    "members",
     "named",
     "open_setup",
     "read_record",
@@ -31,6 +31,7 @@ __all__ = [
 RecordT = TypeVar("RecordT")
 
 NOTHING = ("", "Unassigned")
+MEMBERS = "objects/*"  # of a set
 
 
 @frozen
@@ -144,13 +145,7 @@ def set_in(path: Path, tag: str, *older: str) -> tuple[list[Element], SetupDocum
         raise ModelError(f"<{tag}> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     complete(root, FIRST_RELEASE)
     drop_unknown(root, path)
-    return members(root), SetupDocument(root, path)
-
-
-def members(holder: Element) -> list[Element]:
-    """The elements in <objects>."""
-    found = holder.find("objects")
-    return [] if found is None else [e for e in found if isinstance(e.tag, str)]
+    return root.findall(MEMBERS), SetupDocument(root, path)
 
 
 def open_setup(path: Path, anywhere: bool = False, model: Path | None = None) -> SetupDocument:
@@ -241,7 +236,7 @@ def drop_unknown(root: Element, path: Path) -> None:
                 continue
             holder.remove(element)
     for holder in root.iter(*SET_MEMBERS):
-        for element in members(holder):
+        for element in holder.findall(MEMBERS):
             if element.tag != SET_MEMBERS[holder.tag]:
                 unsupported.count(element, f"unknown in {holder.tag}; it holds {SET_MEMBERS[holder.tag]}")
                 holder.find("objects").remove(element)  # type: ignore[union-attr]
