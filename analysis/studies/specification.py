@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.analysis.studies.design import Design, axes_of, parameters_of
 from myoquat.analysis.studies.summaries import check_summaries
 from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.core import Array, assign, check_unmasked, frozen, indices_of, real_array
+from myoquat.core import Array, assign, check_unmasked, frozen, indices_of
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
@@ -213,14 +213,18 @@ class Specification:
             return np.array([0.0 if m.activation is None else m.activation for m in model.muscles])
         if callable(given):
             raise ValueError("a study is stored with its activation: give (times, values (t, m)) instead of a function")
-        if isinstance(given, (tuple, list)) and len(given) == 2 and all(map(np.iterable, given)):
-            pair = real_array("activation", given[0]), real_array("activation", given[1])
-            table = Control("activation", pair, model.check_activation).table
+        check_unmasked("activation", given)
+        pair = isinstance(given, (tuple, list)) and len(given) == 2 and all(map(np.iterable, given))
+        try:
+            first, *more = (np.asarray(part, dtype=float) for part in (given if pair else (given,)))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError("activation must be numbers, or rows of numbers of one length") from None
+        if more:
+            table = Control("activation", (first, *more), model.check_activation).table
             if table is None or table[1].ndim != 2:
                 raise ValueError("activation: a pair needs times (t,) and values (t, m)")
             return table
-        values = real_array("activation", given)
-        return model.check_activation(np.full(len(model.muscles), values) if values.ndim == 0 else values)
+        return model.check_activation(np.full(len(model.muscles), first) if first.ndim == 0 else first)
 
     def values(self, begin: int = 0, end: int | None = None) -> Array:
         """(samples, parameters) the varied values of samples begin ... end - 1, all by default."""

@@ -277,12 +277,13 @@ def _reported(path: Path) -> dict[str, Any]:
             f"{found.get('myoquat')}; myoquat {version_of('myoquat')} reads version {VERSION}"
         )
     for key, kept in REPORTED.items():
+        state = "damaged" if key in found else "missing"
         try:
             found[key] = json.loads(found[key])
         except (ValueError, LookupError, TypeError, RecursionError):
             found[key] = None
         if not isinstance(found[key], kept):
-            raise StoreError(f"{path}: the attribute {key!r} of the results is missing or damaged")
+            raise StoreError(f"{path}: the attribute {key!r} of the results is {state}")
     return found
 
 
