@@ -75,34 +75,32 @@ def over_surfaces(
     shorter way round, because no path is shorter than the one over a single surface. Where it goes the longer way round
     a surface that the line meets alone, it is the only start. Elsewhere the path is searched.
 
-    If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles. The list is put
-    in a canonical order, and the path starts at the end that is nearer to the middle of the surfaces, so that a path
-    and its reverse are one problem.
+    If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles. The surfaces
+    are put in a canonical order, and the path starts at the end that is nearer to their middle, so that a path and its
+    reverse are one problem.
 
     slots: prototypes of the search (`shared_slots`), more than the surfaces where it is made for other pieces too
     """
     if not meetings:
         return Piece()
-    listed = sorted(range(len(meetings)), key=lambda i: _key(meetings[i].wrap))
-    wraps = [meetings[i].wrap for i in listed]
+    wraps = [m.wrap for m in meetings]
     slots = slots or slots_of(wraps)
-    touched = [m.touches for m in meetings]
-    numbered = dict(zip(listed, _numbered(wraps, slots), strict=True))
-    segment, given = _problem([numbered[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
+    numbers = _slot_numbers(wraps, slots)
+    segment, given = _problem(numbers, meetings, start, end, poses, slots)
     none = Contact.none(0.0 * segment.start)
-    asked = ~none.on & reduce(or_, touched)
+    asked = ~none.on & reduce(or_, [m.touches for m in meetings])
     found, unsolved = call_where(_solved, (segment, given), asked, ((none,) * len(slots), none.on))
     moving = moving_contacts(Route(segment, found, tuple(as_array(c.place) for c in found)))
     contacts = []
-    for i, m in enumerate(meetings):
-        c, rows = moving[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
+    for k, m in zip(numbers, meetings, strict=True):
+        c, rows = moving[k], np.stack(_axes(m.wrap), axis=-2)
         P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
         contacts.append(choose(asked, replace(c, P=P, Q=Q), m.straight))
-    return Piece(tuple(m.wrap for m in meetings), tuple(contacts), unsolved)
+    return Piece(tuple(wraps), tuple(contacts), unsolved)
 
 
 def _problem(
-    numbered: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
+    numbers: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
 ) -> tuple[Segment, Order]:
     """The segment of a piece in the world, all its arrays with all batch axes, and the given order of the surfaces in
     its slots. A slot may hold a surface that does not act."""
@@ -119,7 +117,7 @@ def _problem(
     given = [zero + float(len(slots))] * len(slots)
     frame = spread(np.eye(3), 2), 0.0 * A
     surfaces = [PlacedSurface(*frame, spread(own.numbers()), own) for own in slots]
-    for i, (k, m, p) in enumerate(zip(numbered, meetings, placed, strict=True)):
+    for i, (k, m, p) in enumerate(zip(numbers, meetings, placed, strict=True)):
         surfaces[k] = PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), slots[k])
         acts[k], given[k] = ~acts[k] & m.acts, zero + float(i)
     return Segment(A, B, tuple(surfaces), tuple(acts)), tuple(given)
@@ -199,13 +197,12 @@ def _are_plain(surfaces: Iterable[Wrap]) -> bool:
     return not any(own.divides or own.ring or own.hint is not None for own in surfaces)
 
 
-def _numbered(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
-    """The number of a slot for each surface."""
-    free, found = list(range(len(slots))), []
-    for wrap in wraps:
-        place = next(k for k in free if slots[k] == _prototype(wrap))
-        free.remove(place)
-        found.append(place)
+def _slot_numbers(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
+    """The number of the slot of each surface; equal ones take theirs in the canonical order."""
+    left, found = list(range(len(slots))), [0] * len(wraps)
+    for i in sorted(range(len(wraps)), key=lambda i: _key(wraps[i])):
+        found[i] = next(k for k in left if slots[k] == _prototype(wraps[i]))
+        left.remove(found[i])
     return found
 
 
@@ -438,13 +435,13 @@ def _tried(tries: _Tries, sides: _Sides) -> _Tries:
 
 def _is_clear(route: Route) -> Array:
     """(...) whether a start is a path past all surfaces. No shortest path is longer than that."""
-    segment, (P, Q), clear = route.segment, route.tangent_points, _beside(route, always(route.length))[1]
+    segment, (P, Q), clear = route.segment, route.tangent_points, always(route.length)
     for i, (placed, c) in enumerate(zip(segment.surfaces, route.contacts, strict=True)):
         for x, own, beside in zip((c.P, c.Q), (P[i], Q[i]), route.neighbours(i), strict=True):
             n, d = placed.wrap.normal(x), beside - x
             out = dot(d, n) >= -MAX_SLOPE * size(d) * size(n)
             clear = clear & (~c.on | (out & ~segment.inside_another(i, own, segment.acts)))
-    return clear
+    return clear & _beside(route, clear)[1]
 
 
 def _longest(alone: Sequence[_Alone]) -> Flags:

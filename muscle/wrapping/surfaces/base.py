@@ -21,7 +21,7 @@ __all__ = ["MAX_DISTANCE_M", "QUADRANT_AXES", "Contact", "Geodesic", "Line", "Ne
 
 QUADRANT_AXES = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
 
-MAX_DISTANCE_M = 1e9  # stands for no jump, and for the residual of a solution that was not found
+MAX_DISTANCE_M = 1e9  # stands for no jump, and for the length and residual of a path that was not found
 Line = tuple[Any, Any]  # two points
 
 

@@ -22,10 +22,10 @@ from myoquat.core import Array, frozen
 from myoquat.joints.vectors import cross, joined
 from myoquat.kernels import call_where, choose, fixed_point
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH, Chord
+from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, nearest, size, unit
 
 __all__ = ["WrapEllipsoid"]
@@ -42,7 +42,6 @@ PLANES = 16  # at equal angles, in which a path starts
 MAX_EXCESS_RATIO = 1.25  # of two planar lengths less the straight line's, up to which both paths are solved; 1.13 met
 MAX_PLANAR_RATIO = 1.02  # of a path's length to its start's: longer ones are none; 1 but for errors of quadrature
 SAME_POINT = 1e-4  # [largest radius] up to which two solutions are one
-UNSOLVED_RESIDUAL = 1e9  # marks a solution that was not found
 MAX_NEWTON_CHANGE = 0.5  # [rad] change of theta in one step, and of s seen from the largest radius
 MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs backwards
 
@@ -112,7 +111,7 @@ class WrapEllipsoid(Wrap):
         a, b = (np.where(inside[..., None], far, _raised(x)) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         middle = nearest(a, b)
         on, zero, never = (dot(middle, middle) < 1.0) & ~inside, 0.0 * a[..., 0], inside & ~inside
-        nothing = _Path(A + 0.0 * a, B + 0.0 * a, zero, zero, zero + UNSOLVED_RESIDUAL)
+        nothing = _Path(A + 0.0 * a, B + 0.0 * a, zero, zero, zero + MAX_DISTANCE_M)
         known = never if near is None else near.known
         ends = a, b, np.broadcast_to(radii, a.shape, subok=True)
         start, second = call_where(_planar_starts, ends, on & ~known, (nothing, nothing))
@@ -192,7 +191,7 @@ def _planar_starts(ends: _Ends) -> tuple[_Path, _Path]:
     chord, radii = Chord.between(*ends), ends[2]
     planes = [chord.path_at(np.cos(x), np.sin(x)) for x in np.arange(PLANES) * (2 * np.pi / PLANES)]
     first = reduce(lambda x, y: choose(y.length < x.length, y, x), planes)
-    second = first._replace(length=SKIPPED_LENGTH + 0.0 * first.length)
+    second = first._replace(length=MAX_DISTANCE_M + 0.0 * first.length)
     for k, x in enumerate(planes):
         valley = (x.length <= planes[k - 1].length) & (x.length < planes[(k + 1) % PLANES].length)
         second = choose(valley & (x.length > first.length) & (x.length < second.length), x, second)
@@ -223,7 +222,7 @@ def _solved(ends: _Ends, start: _Path, where: Array) -> _Path:
     Q = np.where(solved, end.end, start.Q)
     length = size(P - a * radii) + arc + size(b * radii - Q)
     solved = solved[..., 0] & where & (length < MAX_PLANAR_RATIO * start.length)
-    return _Path(P, Q, arc, length, np.where(solved, end.missed, UNSOLVED_RESIDUAL))
+    return _Path(P, Q, arc, length, np.where(solved, end.missed, MAX_DISTANCE_M))
 
 
 class _Iterate(NamedTuple):

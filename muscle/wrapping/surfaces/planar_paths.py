@@ -18,11 +18,11 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import cross
+from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, gauss_nodes, plane_of, size, unit
 
-__all__ = ["SKIPPED_LENGTH", "Chord", "PlanarPath"]
+__all__ = ["Chord", "PlanarPath"]
 
-SKIPPED_LENGTH = 1e9  # stands for the length of a path that is not considered
 MIN_CIRCLE_RADIUS = 0.1  # of a circle that is considered, over the unit sphere's
 CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the centre
 GAUSS_NODES = 3  # an odd number
@@ -75,7 +75,7 @@ class Chord:
     def path_at(self, cos: Array | float, sin: Array | float) -> PlanarPath:
         """The path in the plane turned by an angle from the plane through the centre, around the side of the turn.
 
-        Beyond a right angle this is the longer way in its plane. The length is SKIPPED_LENGTH if the circle is
+        Beyond a right angle this is the longer way in its plane. The length is MAX_DISTANCE_M if the circle is
         narrower than MIN_CIRCLE_RADIUS or not touched.
         """
         (xa, xb), (ta, tb), (dd, dw, dv, ww, wv, vv) = self.ends, self.straight, self.products
@@ -101,7 +101,7 @@ class Chord:
             total = total + weight * (np.sqrt(level + rise) + np.sqrt(level - rise))
         arc = 0.5 * angle * rho * total
         none = 0.0 * arc
-        length = np.where(wide & (angle > 0), straight[0] + arc + straight[1], SKIPPED_LENGTH)
+        length = np.where(wide & (angle > 0), straight[0] + arc + straight[1], MAX_DISTANCE_M)
         return PlanarPath(cos + none, sin + none, arc, length)
 
     def ends_of(self, path: PlanarPath) -> tuple[Array, Array]:
