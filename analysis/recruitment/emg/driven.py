@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.motion.prescribed import prescribed_activations
-from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.emg.calibration import muscles_along
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, indices_of, pandas as pd
@@ -22,7 +22,7 @@ from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.data.motions.series import check_time
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.muscle import ActivationDynamics, law_forces, path_jacobian, path_lengths
+from myoquat.muscle import ActivationDynamics, law_forces
 from myoquat.muscle.model import Model
 
 __all__ = ["MuscleTorques", "activations_at", "emg_activations", "emg_driven", "emg_effort"]
@@ -217,7 +217,7 @@ def emg_driven(
     motion = motion_of(motion)
     model = motion.check_system(model.with_rigid_tendons())
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
-    names, C = free_velocities(model, motion.q, motion.time)
+    names, C, lengths, speeds, arms = muscles_along(model, motion)
     a, own = activations_at(model, motion.time, activations), prescribed_activations(model, motion.time)
     a = np.where(np.isnan(a), np.nan if own is None else own, a)
     if np.isnan(a).any():
@@ -229,6 +229,5 @@ def emg_driven(
             )
         a = np.where(np.isnan(a), others, a)
     a = np.maximum(model.check_activation(a), least_activations(model))
-    J = path_jacobian(model, motion.q)
-    force = law_forces(model, path_lengths(model, motion.q), matvec(J, motion.speeds), a)
-    return MuscleTorques(model, motion, names, a, force, -vecmat(vecmat(force, J), C), vecmat(needed, C))
+    force = law_forces(model, lengths, speeds, a)
+    return MuscleTorques(model, motion, names, a, force, matvec(arms, force), vecmat(needed, C))
