@@ -26,6 +26,7 @@ Curves = Callable[[Array, Array], Array]  # numbers of programs (k,) and points 
 GRID_POINTS = 33  # of every function at the start
 PROGRAM_KNOTS = 16  # of every function in a program
 RECENT_POINTS = 4  # knots are about these: the last two solutions, and the cheapest points at their multipliers
+ZOOMS = 4  # into the segments beside the cheapest point, by a quarter each
 MAX_REFINEMENTS = 20  # of the points about a solution
 BLOCK_SIZE = 256  # programs that are solved side by side
 FIRST_BOX, LAST_BOX = 0.1, 1e-6  # of the interval: half the first box and the last about a solution
@@ -106,7 +107,8 @@ class _Sums:
         price, rest = vecmat(multipliers, self.programs.B), self.rest
         own = price[:, :m, None].copy()
         price[:, :m] = 0.0
-        cheapest = np.take_along_axis(x, np.argmin(f - own * x, axis=-1)[..., None], axis=-1)
+        least, last = np.argmin(f - own * x, axis=-1)[..., None], x.shape[-1] - 1
+        cheapest = np.take_along_axis(x, least, axis=-1)
         about = np.concatenate([at[..., None], cheapest, about[..., :-2]], axis=-1)
         ends = _around(x, at, x)[..., None]
         new = np.concatenate(list(ends[:-1] + np.diff(ends, axis=0) * QUARTERS), axis=-1)
@@ -114,8 +116,16 @@ class _Sums:
         is_straight = middle[..., 4:5] > (f0 + f1) / 2
         parts = np.where(is_straight, NEAR_ENDS, 0.5)
         more = ends[1] + (ends[2] - ends[1]) * parts
-        both = [(x, new, more), (f, middle, self.values(more))]
-        x, f = _lower_hulls(*(np.concatenate(pair, axis=-1) for pair in both))
+        both = [[x, new, more], [f, middle, self.values(more)]]
+        low, high = (np.take_along_axis(x, np.clip(least + k, 0, last), axis=-1) for k in (-1, 1))
+        for _ in range(ZOOMS):  # about the cheapest point: a minimum between vertices makes the bound less
+            near = low + (high - low) * np.linspace(0.0, 1.0, 9)
+            values = self.values(near)
+            place = np.argmin(values - own * near, axis=-1)[..., None]
+            low, high = (np.take_along_axis(near, np.clip(place + k, 0, 8), axis=-1) for k in (-1, 1))
+            both[0].append(near)
+            both[1].append(values)
+        x, f = _lower_hulls(*(np.concatenate(parts, axis=-1) for parts in both))
         bound = rest.certificates(found.x, multipliers, price)[0] + (f - own * x).min(axis=-1).sum(axis=-1)
         (_, x0, x1, _), (_, f0, f1, _) = (_around(x, at, values) for values in (x, f))
         part, cost = np.where(x1 > x0, (at - x0) / np.where(x1 > x0, x1 - x0, 1.0), 0.0), rest.objective(found.x)
