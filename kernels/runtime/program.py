@@ -263,8 +263,9 @@ class Staged:
 
     @property
     def has_solver(self) -> bool:
-        """Whether a kernel takes several blocks of states together: for solvers that are in no repeated stage."""
-        repeated = any(isinstance(stage, RepeatStage) and stage.has_solver for stage in self.stages)
+        """Whether a kernel takes several blocks of states together: for solvers, where no stage is repeated. A repeated
+        stage takes one block at a time."""
+        repeated = any(isinstance(stage, RepeatStage) for stage in self.stages)
         return not repeated and any(stage.has_solver for stage in self.stages)
 
 

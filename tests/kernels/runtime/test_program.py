@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.kernels import Program
+from myoquat.kernels import Program, while_loop
 
 BODIES, MUSCLES = 4, 11
 
@@ -111,6 +111,28 @@ def test_stages_repeat_until_every_state_is_done():
         np.testing.assert_allclose(one, many, rtol=1e-12)
     with pytest.raises(ValueError, match="no buffer 'off'"), made.repeat(2, "off"):
         pass
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_a_stage_repeats_beside_a_solver(lanes):
+    """Its functions take one block of states at a time, as do those of the solver then: roots by Newton's method, to
+    which a repeated stage adds ones up to a bound."""
+
+    def root(a):
+        def better(x, a):
+            return 0.5 * (x + a / x)
+
+        return while_loop(lambda x: np.abs(x * x - a) > 1e-12 * a, better, 1.0 + 0.0 * a, a, max_steps=60)
+
+    made = Program("rooted", {"a": ()})
+    made.formula(lambda a: (root(a), 1.0 + 0.0 * a), ["a"], {"x": (), "on": ()})
+    with made.repeat(60, "on", {"x": "next", "on": "still"}):
+        made.formula(
+            lambda x: (np.where(x < 20.0, x + 1.0, x), np.where(x < 20.0, 1.0, 0.0)), ["x"], {"next": (), "still": ()}
+        )
+    a = np.random.default_rng(2).uniform(0.2, 100.0, 75)
+    wanted = np.sqrt(a) + np.ceil(20.0 - np.sqrt(a))
+    np.testing.assert_allclose(made.compile(["x"], lanes=lanes)(a), wanted, rtol=1e-11)
 
 
 def test_a_table_walks_a_chain():
