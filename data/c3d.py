@@ -85,16 +85,21 @@ class Capture:
         frames = self._frames(last - first + 1, len(body), width * number_type[1], strict)
         with np.errstate(invalid="ignore"):  # the fourth number of a point may be a NaN that signals
             numbers = self._stored(number_type[0], body[: frames * width * number_type[1]]).astype(float)
-        if np.isinf(numbers).any():
-            raise self.damaged("it holds infinite numbers")
         rows = numbers.reshape(frames, width)
-        seen = rows[:, : 4 * points].reshape(frames, points, 4)
-        self.points = np.where(np.signbit(seen[..., 3:]), np.nan, seen[..., :3] * (1.0 if scale < 0 else scale))
+        stored = rows[:, : 4 * points].reshape(frames, points, 4)
+        residual, size = stored[..., 3:], 1.0 if scale < 0 else scale  # that of a point that was not seen is negative
+        self.points = np.where(np.signbit(residual) & (residual != 0), np.nan, stored[..., :3] * size)
         self.samples = rows[:, 4 * points :].reshape(frames, each, channels)
 
     def damaged(self, problem: str) -> ModelError:
         """The error of a file that cannot be read."""
         return ModelError(f"this .c3d file cannot be read: {problem}", file=self.path)
+
+    def finite(self, values: Array) -> Array:
+        """The values, of which some may be missing."""
+        if np.isinf(values).any():
+            raise self.damaged("it holds infinite numbers")
+        return values
 
     def _stored(self, number_type: str, data: bytes) -> Array:
         """The numbers that bytes stand for. Real ones of DEC have their halves exchanged, and are four times as
@@ -205,6 +210,7 @@ class Capture:
         if "UNSIGNED" in self.texts("ANALOG", "FORMAT"):
             stored, offset = stored % WORDS, offset % WORDS
         values = (stored - offset) * scale * self.number("ANALOG", "GEN_SCALE", 1.0)
+        self.finite(values)
         time = self.first / self.rate + np.arange(frames * each) / (self.rate * max(each, 1))
         return time, values, (self.texts("ANALOG", "UNITS") + [""] * count)[:count]
 
@@ -225,7 +231,7 @@ def read_c3d_points(path: Path, strict: bool = False) -> "pd.DataFrame":
         raise ModelError("the file holds no points", file=path)
     units = next(iter(capture.texts("POINT", "UNITS")), "")
     with errors_in(path):
-        positions = capture.points * unit_in(LENGTHS, units, "POINT:UNITS")
+        positions = capture.finite(capture.points) * unit_in(LENGTHS, units, "POINT:UNITS")
     time, header = (capture.first + np.arange(frames)) / capture.rate, {"DataRate": capture.rate, "Units": units}
     return marker_table(time, positions, capture.labels("POINT", count, strict), header=header)
 

@@ -85,9 +85,13 @@ class Part:
         row = getattr(self.source.m, array)[self.index].tolist()
         if array in CODES:
             return CODES[array][row] if 0 <= row < len(CODES[array]) else UNKNOWN
-        if not all(map(is_plausible, row if isinstance(row, list) else (row,))):
-            self.complain(f"{key} must be finite, and at most {MAX_NUMBER:g} in size")
+        self.check(key, *(row if isinstance(row, list) else (row,)))
         return tuple(row) if isinstance(row, list) else row
+
+    def check(self, key: str, *numbers: float) -> None:
+        """ModelError for numbers that are not finite or too large."""
+        if not all(map(is_plausible, numbers)):
+            self.complain(f"{key} must be finite, and at most {MAX_NUMBER:g} in size")
 
     @property
     def name(self) -> str:

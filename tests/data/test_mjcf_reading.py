@@ -141,6 +141,8 @@ def test_what_is_not_read_is_reported_with_its_line_or_refused(old, new, reporte
         ('<joint name="h2"', '<joint name="h2" type="screw"', r":24: <joint>: .*invalid keyword: 'screw'"),
         ('axis="0 1 1" pos', 'axis="0 0 0" pos', r":23: element 'h1': .*axis too small"),
         ('axis="0 1 1" pos', 'axis="0 nan 1" pos', r":23: joint 'h1': axis must be finite"),
+        ('ref="15"', 'ref="inf"', r":23: joint 'h1': ref must be finite"),
+        ('springref="20"', 'springref="1e40"', r":23: joint 'h1': springref must be finite"),
         ('geom="ball"', 'geom="balloon"', "geom 'balloon' not found"),
         ("zYx", "zQx", "euler"),
         ("<mujoco model", "<mujoco><key/></mujoco><mujoco model", "not valid XML"),

@@ -544,6 +544,19 @@ def test_a_file_without_analog_channels_says_so(tmp_path):
         load_forces(tmp_path / "x.c3d")
 
 
+def test_a_residual_is_a_sign_and_other_numbers_are_not_looked_at(tmp_path):
+    """A point with a residual of -0 or infinity was seen, and an infinite sample of a channel is none of it."""
+    path = tmp_path / "x.c3d"
+    write_c3d(path)
+    data = bytearray(path.read_bytes())
+    numbers = np.frombuffer(data, "<f4", offset=512 * (data[16] - 1))  # of two points with residuals, and of channels
+    numbers[[3, 7, 8]] = -0.0, np.inf, np.inf
+    path.write_bytes(data)
+    assert not load_markers(path).missing[0].any()
+    with pytest.raises(ModelError, match="infinite numbers"):
+        load_forces(path)
+
+
 def test_channels_without_an_offset_are_refused(tmp_path):
     path = tmp_path / "x.c3d"
     write_c3d(path)

@@ -84,6 +84,8 @@ class FileJoint(Part):
         self.coordinate: str = self.name or unnamed
         self.axis: tuple[float, float, float] = unit_axis(part.axis) if self.single else Z
         self.ref, self.rest = (float(q[self.qposadr]) if self.single else 0.0 for q in (m.qpos0, m.qpos_spring))
+        self.check("ref", self.ref)
+        self.check("springref", self.rest)
         self.passive = self.stiffness, self.dof.damping, self.dof.armature
         friction = self.dof.frictionloss
         for key, value in (("stiffness", self.stiffness), ("damping", self.dof.damping), ("frictionloss", friction)):
