@@ -359,18 +359,20 @@ class PoseProblem(PoseStructure):
         moved = np.where((_longest(at.v) <= small)[..., None], self.moved(at.q, at.v), at.q)
         return at._replace(q=moved)
 
-    def step(self, at: "Search", data: Array) -> "Search":
+    def step(self, at: "Search", data: Array, far: bool = True) -> "Search":
         """One step of a search.
 
         If the cost falls, the search takes the pose, finds a new step there, and reduces the damping. If not, it tries
         a quarter of the step next, and raises the damping of the next step. Gauss-Newton steps leave out the curvature
         of the residuals, and are too long or too short where these are large. The share of the next step is therefore
-        the best one of the last step, by the slopes at both of its ends. Short steps are Newton's. Every pose that is
-        tried is brought towards the constraints first.
+        the best one of the last step, by the slopes at both of its ends. Short steps are Newton's.
+
+        far: every pose that is tried is brought towards the constraints first. A search from nearby does without: near
+        a singular pose that correction is as large as a step between branches.
         """
         given = self.unpacked(data)
         trial = self.moved(at.q, at.share[..., None] * at.v)
-        if self.equations is not None:
+        if far and self.equations is not None:
             trial = self.corrected(trial, given.time, locked=True)
         last = _longest(at.v)
         newton = last < at.reach

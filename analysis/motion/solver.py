@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -52,12 +53,14 @@ class Frames(NamedTuple):
 class _Solver:
     """The kernels of a problem.
 
-    solve   poses from others
+    near    poses from nearby: what is tried need not be on the constraints
+    far     poses from far
     assess  how good poses are
     bring   poses brought onto the constraints, None without constraints
     """
 
-    solve: Callable[..., Array]
+    near: Callable[..., Array]
+    far: Callable[..., Array]
     assess: Callable[..., tuple[Array, ...]]
     bring: Callable[..., Array] | None
     problem: PoseProblem
@@ -73,16 +76,22 @@ class _Solver:
             build = lambda content: compile(formula, sizes, outputs, content=content)  # noqa: E731
             return kernel_for((name, problem.key), build)
 
-        def solved(z: Array, data: Array) -> Array:
-            found = while_loop(lambda at: at.left > 0, problem.step, problem.search(z), data, max_steps=STEPS_PER_CALL)
-            return problem.packed(problem.finished(found, CONVERGED_STEP))
+        def steps(name: str, far: bool) -> Callable[..., Array]:
+            def solved(z: Array, data: Array) -> Array:
+                step = partial(problem.step, far=far)
+                found = while_loop(lambda at: at.left > 0, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
+                return problem.packed(problem.finished(found, CONVERGED_STEP))
+
+            return kept(name, solved, {"z": problem.search_size, "data": problem.size}, ["z_new"])
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
-        solve = kept("pose_steps", solved, {"z": problem.search_size, "data": problem.size}, ["z_new"])
+        near = steps("pose_steps", False)
         assess = kept("pose_errors", assessed, {"q": problem.system.nq, "data": problem.size})
-        return cls(solve, assess, None if problem.equations is None else problem.bring, problem)
+        if problem.equations is None:
+            return cls(near, near, assess, None, problem)
+        return cls(near, steps("pose_steps_from_far", True), assess, problem.bring, problem)
 
     def onto(self, q: Array, data: Array) -> Array:
         """(..., nq) poses with bounds kept, couplers followed, and brought onto the constraints where that is possible
@@ -96,25 +105,26 @@ class _Solver:
 
     def __call__(self, q: Array, data: Array, damping: float = FAR_START_DAMPING) -> tuple[Array, Array]:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
-        found, size = self._run(q, data, damping)
+        near = damping == NEAR_START_DAMPING
+        found, size = self._run(self.near if near else self.far, q, data, damping)
         for again in range(MAX_RESTARTS if self.bring is not None else 0):
             rows = ~(size <= CONVERGED_STEP)
             if not rows.any():
                 break
-            start = q[rows] if damping == NEAR_START_DAMPING and not again else self.onto(found[rows], data[rows])
-            found[rows], size[rows] = self._run(start, data[rows], FAR_START_DAMPING)
+            start = q[rows] if near and not again else self.onto(found[rows], data[rows])
+            found[rows], size[rows] = self._run(self.far, start, data[rows], FAR_START_DAMPING)
         return found, size
 
-    def _run(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
+    def _run(self, solve: Callable[..., Array], q: Array, data: Array, damping: float) -> tuple[Array, Array]:
         """(poses, sizes of their next steps)."""
         data = np.ascontiguousarray(data)
-        z = self.solve(self.problem.start(q, damping), data)
+        z = solve(self.problem.start(q, damping), data)
         for call in range(1, MAX_CALLS + 1):
             at = self.problem.search(z)
             open_: Array = at.left > 0
             if call == MAX_CALLS or not open_.any():
                 break
-            z[open_] = self.solve(z[open_], data[open_])
+            z[open_] = solve(z[open_], data[open_])
         size = np.array(np.abs(at.v).max(axis=-1, initial=0.0))
         size[at.left > 0] = np.inf
         if self.bring is not None:  # a step that is short because it is damped says nothing

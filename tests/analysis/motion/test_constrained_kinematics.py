@@ -25,10 +25,11 @@ from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import Distance, OnSurface, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
+from myoquat.joints.types import Axis, CustomJoint, PlanarJoint, RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Marker
 from tests.analysis.motion.conftest import felt, shown
+from tests.analysis.motion.test_curvature import CONSTRAINTS, chain
 from tests.bodies import on_ball, on_hinge
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
@@ -196,6 +197,17 @@ def test_scipy_finds_no_better_pose(model):
         assert np.abs(phi(found.x)).max() < 1e-6
         assert fit.cost[row] <= found.fun / 1e3 + 1e-7
         assert np.abs(np.sin(found.x / 2)).max() < 1e-3  # but for full turns
+
+
+@pytest.mark.parametrize("method", ["batch", "sequential"])
+def test_a_closed_loop_is_followed_past_singular_poses(method):
+    """A search that strays onto another branch of the loop misses the markers by a decimetre."""
+    posed, rng = chain(PlanarJoint()), np.random.default_rng(3)
+    model = Model(posed.system, markers=posed.markers, constraints=(CONSTRAINTS["points"],))
+    rates, phases = rng.uniform(0.3, 1.5, model.system.nu), rng.normal(size=model.system.nu)
+    q = assemble(model, 0.6 * np.sin(0.12 * np.arange(24)[:, None] * rates + phases))
+    fit = inverse_kinematics(model, shown(model, q), start=q[0], method=method)
+    assert fit.marker_rms.max() < 1e-9
 
 
 def test_constraints_that_are_said_twice_change_nothing():
