@@ -143,8 +143,8 @@ class Capture:
 
     def _frames(self, announced: int, space: int, size: int, strict: bool) -> int:
         """The number of frames, each of so many bytes. The integer POINT:FRAMES tells it. A greater number than 16 bits
-        hold stands there as a real number, in POINT:LONG_FRAMES or in TRIAL (c3d.org, The C3D frame count), or only the
-        space in the file tells, whose last block may be filled up."""
+        hold stands there as a real number, in POINT:LONG_FRAMES or in TRIAL (c3d.org, The C3D frame count). Else the
+        space in the file tells it, whose last block may be filled up."""
         stored = int(self.number("POINT", "FRAMES"))
         frames, last = stored + WORDS * (stored < 0) or max(announced, 0), self._trial("ACTUAL_END_FIELD")
         long = last - self.first + 1 if last else int(self.number("POINT", "LONG_FRAMES"))

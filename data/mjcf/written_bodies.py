@@ -85,8 +85,8 @@ class Tree:
     # ---- bodies ----------------------------------------------------------------------------------------------
 
     def _carried(self, body: Body) -> Body | None:
-        """The body that is one body in MuJoCo with a massless one without parts that carries it unturned, such as those
-        that the reader hangs a body on whose joints are several here; None if there is none."""
+        """The body that is one body in MuJoCo with a massless one without parts that carries it unturned; None if there
+        is none. The reader hangs bodies of several joints on such ones."""
         children = [other for other in self.system.bodies if other.parent == body.name]
         if body.mass or body.shapes or body.name in self._needed or len(children) != 1 or not body.joint.nu:
             return None

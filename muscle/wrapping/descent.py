@@ -3,7 +3,7 @@
 A fixed-point iteration solves one surface after the other between its neighbours on the path. These are the point
 where the path left the last touched surface, and the point where it comes onto the next one. Where two iterations touch
 the same surfaces, Newton's method (`newton`) moves the tangent points of all of them at once, and an iteration tests
-what it finds. docs/wrapping_algorithm.md says why, and what happens where surfaces overlap.
+what it finds. The page docs/wrapping_algorithm.md says why, and what happens where surfaces overlap.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """Newton's method for a path over several surfaces: all its tangent points at once.
 
 For every touched surface an iterate holds a geodesic: where it begins, P, its direction t there, its length, and its
-end Q. A step moves P by alpha t + beta b, turns t by gamma about the normal n, and moves Q by epsilon t + eta b, with
-b = n x t and eta = beta a + gamma r, where a, r are the Jacobi fields. docs/wrapping_algorithm.md states the conditions
-and the source.
+end Q. A step moves P by alpha t + beta b, turns t by gamma about the normal n, and moves Q by epsilon t + eta b. Here
+b = n x t and eta = beta a + gamma r, with the Jacobi fields a and r. The page docs/wrapping_algorithm.md states the
+conditions and the source.
 
 On a shortest path a move along the path moves nothing aside. Of the four conditions of a surface, those of the lines
 aside therefore form a system of their own. It has one unknown beta per surface. The line before Q of the surface before

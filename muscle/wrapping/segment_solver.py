@@ -1,8 +1,8 @@
 """The shortest path between two points past several surfaces.
 
 A path is determined by its topology: which surfaces it touches, in which order, and on which side of each. From a start
-the length descends to a local minimum (`descent`), which settles the first two. docs/wrapping_algorithm.md lists the
-starts, says which are left out, and where the length of the shortest path found may jump.
+the length descends to a local minimum (`descent`), which settles the first two. The page docs/wrapping_algorithm.md
+lists the starts, says which are left out, and where the length of the shortest path found may jump.
 """
 
 import itertools
@@ -215,9 +215,9 @@ def _key(wrap: Wrap) -> tuple[bool | str, ...]:
 
 
 def _normalized(segment: Segment, given: Order) -> tuple[Segment, Order, Array, Array]:
-    """A segment in its own unit of length, from the end that is nearer to the middle of the surfaces; the order of
-    these at first, from the given one; that unit (...) [m]; and where (...) both ends are exchanged.
+    """A segment in its own unit of length, from the end that is nearer to the middle of the surfaces.
 
+    With it: the first order of these, from the given one; that unit (...) [m]; and where (...) both ends are exchanged.
     The unit is the way from one end over the middle of the surfaces to the other. The order is whole numbers from 0.
     """
     A, B, flags = segment.start, segment.end, [np.where(x, 1.0, 0.0) for x in segment.acts]

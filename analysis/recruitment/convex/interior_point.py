@@ -82,9 +82,13 @@ class Conditions:
 
     def measured(self, values: Array, sums: Array, bounds: Array, by: Array, target: Array, multipliers: Array,
                  s: Array, max_weight: Array) -> dict[str, Array]:  # fmt: skip
-        """`off` (...), the distance of a point from a solution over the tolerance; `refuted`, 1 where the multipliers
-        prove that there is none; the rows (..., r), B x - target; and `means` (..., 3), the mean product mu, what
-        residuals of gradients count for beside it, and the number of products."""
+        """What is measured of a point.
+
+        off      (...) its distance from a solution over the tolerance
+        refuted  (...) 1 where the multipliers prove that there is none
+        rows     (..., r) B x - target
+        means    (..., 3) the mean product mu, what residuals of gradients count for beside it, the number of products
+        """
         complementarity, unbalanced, objective, least, most, size = (sums[..., 0, k] for k in range(6))
         rows, e = values[..., 0, :] - target, self.shape.e
         number = bounds[..., 0, 0] + self.shape.c

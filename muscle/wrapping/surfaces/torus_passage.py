@@ -1,7 +1,7 @@
 """The shortest path through a ring, around the inner side of its tube, by Newton's method for its moment.
 
 The whole path, on and off the tube, has one moment c [m], that of its unit direction about the axis of the ring, the z
-axis here. docs/wrapping_algorithm.md, "A torus", states the conditions, the number w that takes the place of c, and
+axis here. "A torus" in docs/wrapping_algorithm.md states the conditions, the number w that takes the place of c, and
 what makes a solution a local minimum.
 
 A point of the tube is at azimuth phi around the ring of radius R, and at angle psi around the tube of radius r. The
