@@ -76,6 +76,7 @@ class Capture:
         points = int(self.number("POINT", "USED", points))
         each = round(self.number("ANALOG", "RATE") / self.rate) or each
         channels = int(self.number("ANALOG", "USED", analogs // max(each, 1)))
+        each = each if channels else 0
         scale = self.number("POINT", "SCALE", header_scale)
         self.first = self._trial("ACTUAL_START_FIELD") or max(first - 1, 0)
         number_type, width = ("f4", 4) if scale < 0 else ("i2", 2), 4 * points + each * channels

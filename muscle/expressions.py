@@ -103,7 +103,7 @@ def _parsed(text: str) -> tuple[Formula, list[str]]:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             operand = formula(node.operand, depth + 1)
             return lambda values: np.negative(operand(values))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
             called = node.func.id
             if called not in FUNCTIONS:
                 raise unreadable(f"the function {called!r} is unknown; known: {', '.join(FUNCTIONS)}")

@@ -1,6 +1,7 @@
 """Labelled records of motions, markers, orientations and forces: round trips, axes, gaps, and what is refused."""
 
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -542,6 +543,12 @@ def test_a_file_without_analog_channels_says_so(tmp_path):
         load_emg(tmp_path / "x.c3d")
     with pytest.raises(ModelError, match="the file holds no force plate"):
         load_forces(tmp_path / "x.c3d")
+    data = bytearray((tmp_path / "x.c3d").read_bytes())  # 1e39 samples in a frame of no channel
+    for rate, found in zip((1e-30, 1e9), re.finditer(b"RATE", data), strict=False):
+        at = found.end() + 4 + data[found.end() + 3]
+        data[at : at + 4] = np.array(rate, "<f4").tobytes()
+    (tmp_path / "x.c3d").write_bytes(data)
+    assert load_markers(tmp_path / "x.c3d").names == ("A", "B")
 
 
 def test_a_residual_is_a_sign_and_other_numbers_are_not_looked_at(tmp_path):

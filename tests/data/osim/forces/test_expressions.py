@@ -69,6 +69,7 @@ def test_random_expressions_are_what_python_makes_of_them(rng):
         ("q**2", "invalid syntax"),
         ("1_5*q", "invalid syntax"),
         ("min(*q, q)", "signs that are not expected there"),
+        ("sin(q, ^2)", "signs that are not expected there"),
         ("q if q", "'if' is not expected there"),
         ("(" * 500 + "q" + ")" * 500, "nested more than 60 deep"),
         ("-" * 500 + "q", "nested more than 60 deep"),
