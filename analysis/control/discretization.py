@@ -403,9 +403,10 @@ class Discretization:
         first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
         samples = [self._samples(column) for column in method.times(layout).T]
         n, implicit = len(samples[0]), "multipliers" in method.fields
+        order = slice(None, None, 1 if implicit else -1)  # of the first slots: explicit rules hold at the start
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            plant, middle, end = bound.plant, values[0], values[2]
+            plant, (middle, start), end = bound.plant, values[:2][order], values[2]
 
             def own(k: int) -> Sequence[Array]:
                 return data[k * n : (k + 1) * n]
@@ -424,7 +425,7 @@ class Discretization:
                 held = [plant.constraints.state(end["q"], end["u"], t1)]
                 moves = plant.constraints.moves(end["q"], t1, end["moves"])
             h = step * (duration / method.steps)[..., None]
-            rows, terms, points = method.rows(plant, values, at, h, moves, integrand)
+            rows, terms, points = method.rows(plant, [middle, start, end], at, h, moves, integrand)
             rows += held
             for point in points:
                 rows += [plant.residual(point)] if implicit else []
@@ -432,7 +433,7 @@ class Discretization:
             return rows, terms
 
         data = [*(part for own in samples for part in own), layout.steps[:, None], layout.fractions[last][:, None]]
-        slots = Slot(middle, method.fields), Slot(first, STATE), Slot(last, (*STATE, "moves"))
+        slots = *(Slot(middle, method.fields), Slot(first, STATE))[order], Slot(last, (*STATE, "moves"))
         names = (*method.names(plant), *plant.state_row_names, *(plant.residual_names if implicit else ()))
         return self._block(method.title, slots, formula, data, names, (method.steps, self._point_content),
                            statement.path * method.steps, self._weights())  # fmt: skip
