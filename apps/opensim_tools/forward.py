@@ -34,7 +34,6 @@ from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion
-from myoquat.data.motions.series import row_at
 from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.document import modernize_names
 from myoquat.data.osim.forces import external_force
@@ -163,13 +162,12 @@ class _Start(NamedTuple):
                 note("fiber lengths start in balance: the file of the model's own is not read")
             own = [start_activation(muscle) for muscle in model.muscles]
             return cls(setup.times[0], model.start, None, np.array(own) if own else None)
-        motion, *states, acting = read_states(setup.states, model)
-        row = row_at(motion.time, setup.times[0])
-        u = np.zeros(model.system.nu) if motion.u is None else motion.u[row]
-        activation, fibers = (None if x is None else x[row] for x in states)
+        motion, *states, acting = read_states(setup.states, model, setup.times[0])
+        u = np.zeros(model.system.nu) if motion.u is None else motion.u[0]
+        activation, fibers = (None if x is None else x[0] for x in states)
         fibers = None if setup.equilibrium else fibers
-        actuation = {name: float(values[row]) for name, values in acting.items()}
-        return cls(float(motion.time[row]), motion.q[row], u, activation, fibers, actuation)
+        actuation = {name: float(values[0]) for name, values in acting.items()}
+        return cls(float(motion.time[0]), motion.q[0], u, activation, fibers, actuation)
 
 
 def _driven(setup: ForwardSetup, model: Model) -> Model:

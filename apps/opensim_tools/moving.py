@@ -108,12 +108,17 @@ def even_motion(
     return assembled_motion(model, motion, setup.coordinates)
 
 
-def read_states(path: Path, model: Model) -> tuple[Motion, Array | None, Array | None, dict[str, Array]]:
+def read_states(
+    path: Path, model: Model, time: float | None = None
+) -> tuple[Motion, Array | None, Array | None, dict[str, Array]]:
     """The motion in a file of states, the activations of the muscles and their states, None where it has none, and the
-    activations of actuators by name."""
-    motion = loaded_motion(path, model, in_degrees=False)
+    activations of actuators by name. Of a time, only its row is read."""
+    motion, table = loaded_motion(path, model, in_degrees=False), load_table(path)
+    if time is not None:
+        rows = np.array([row_at(motion.time, time)])
+        motion, table = selected_frames(motion, rows), table.iloc[rows]
     with errors_in(path):
-        states = muscle_states_from_motion(model, table := load_table(path))
+        states = muscle_states_from_motion(model, table)
         return motion, *states, actuation_from_motion(model, table)
 
 

@@ -91,7 +91,8 @@ def folder(tmp_path):
     labels = ["time", "/jointset/thigh/hip/value", "/jointset/thigh/hip/speed", "/jointset/shank/knee/value"]
     labels += ["/jointset/shank/knee/speed"]
     labels += [f"/forceset/{m}/{x}" for m in ("front", "back") for x in ("activation", "fiber_length")]
-    rows = [(t, 0.2, 0.0, 0.1 * t, 0.1, 0.3, 0.15, 0.1, 0.16) for t in (0.0, 0.1, 0.2, 0.4)]
+    # of the row at the start alone the activations count, so that others may be impossible
+    rows = [(t, 0.2, 0.0, 0.1 * t, 0.1, 0.3 + 3 * (t == 0.4), 0.15, 0.1, 0.16) for t in (0.0, 0.1, 0.2, 0.4)]
     times = np.linspace(0.0, 0.5, 26)
     push = [(t, 3 * np.sin(20 * t), 2.0, 0.0, 0.0, -0.3, 0.01) for t in times]
     steps = CONTROL.format(
