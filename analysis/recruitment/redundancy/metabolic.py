@@ -60,6 +60,8 @@ class MetabolicEffort(Effort):
         return MetabolicCurves(self, demands, backend)
 
     def solved(self, demands: Demands, programs: Programs, centre: Array, backend: str) -> Solutions:
+        if not demands.model.muscles:  # reserves alone have powers of controls
+            return Effort.solved(self, demands, programs, centre, backend)
         curves = self.curves(demands, backend)
         return solve_separable(programs, curves, curves.corners(), backend=backend)
 

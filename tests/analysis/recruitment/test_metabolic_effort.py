@@ -68,6 +68,15 @@ def test_power_bound_and_descents(moved, cost):
         assert found.bound[k] <= min(ends) * (1 + 1e-7)
 
 
+def test_reserves_alone_cost_their_squares(moved):
+    model, motion, _, _ = moved
+    bare = model.without_muscles()
+    metabolic, squares = (redundancy(bare, motion, reserves=50.0, effort=effort, backend="numpy")
+                          for effort in (MetabolicEffort(), None))  # fmt: skip
+    np.testing.assert_array_equal(metabolic.reserve, squares.reserve)
+    np.testing.assert_array_equal(metabolic.effort, squares.effort)
+
+
 def test_bent_laws_cones_and_kernels(moved):
     """Thelen's law meets the equations by tangents; a cone holds; kernels find what NumPy finds."""
     model, (motion, _) = (
