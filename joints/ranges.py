@@ -96,17 +96,18 @@ def ranges_of(record_type: type) -> dict[str, tuple[Range, bool]]:
 
 
 @cache
-def vectors_of(record_type: type) -> dict[str, tuple[Range, int | None, bool]]:
-    """Of every field of a class that holds floats in a tuple: their range, their number, None for any, and whether they
-    are in tuples of it. Two are an interval, whose ends may be infinite."""
+def vectors_of(record_type: type) -> dict[str, tuple[Range, int | None, bool, bool]]:
+    """Of every field of a class that holds floats in a tuple: their range, their number, None for any, whether they are
+    in tuples of it, and whether it may be None. Two are an interval, whose ends may be infinite."""
     found = {}
-    for name, (hint, facts, _) in _hints(record_type):
+    for name, (hint, facts, optional) in _hints(record_type):
         args = get_args(hint) if get_origin(hint) is tuple else ()
         nested = bool(args) and get_origin(args[0]) is tuple
         inner = get_args(args[0]) if nested else args
         if inner and {*inner} <= {float, Ellipsis}:
             sizes = [fact for fact in facts if isinstance(fact, int)]
-            found[name] = _stated(facts), sizes[0] if sizes else None if Ellipsis in inner else len(inner), nested
+            size = sizes[0] if sizes else None if Ellipsis in inner else len(inner)
+            found[name] = _stated(facts), size, nested, optional
     return found
 
 
@@ -143,10 +144,10 @@ def _outside(record: Any) -> str:
             return f"{name} must be {allowed}, not {value!r}"
         if math.isfinite(value) and not is_plausible(value):
             return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"
-    for name, (allowed, size, nested) in vectors_of(record_type).items():
+    for name, (allowed, size, nested, optional) in vectors_of(record_type).items():
         value = getattr(record, name)
         check_unmasked(name, value)
-        if value is None:
+        if value is None and optional:
             continue
         for row in value if nested and isinstance(value, tuple) else (value,):
             if not isinstance(row, tuple):

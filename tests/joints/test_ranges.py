@@ -65,6 +65,7 @@ class Numbers:
         ({"plain": None}, "e: plain must be finite, not None"),
         ({"plain": 1j}, "e: plain must be finite, not 1j"),
         ({"size": "1"}, "e: size must be positive and finite, not '1'"),
+        ({"radii": None}, "e: radii must be numbers, not None"),
         ({"radii": (1.0, 0.0)}, r"e: radii must be positive and finite, not \(1.0, 0.0\)"),
         ({"place": (0.0, 1.0)}, "e: place must be 3 finite numbers of at most 1e.30 in size, not .0.0, 1.0."),
         ({"place": (0.0, 1.0, np.nan)}, r"e: place must be 3 finite numbers, not \(0.0, 1.0, nan\)"),

@@ -55,7 +55,7 @@ def test_a_number_outside_its_range_raises_an_error_that_names_it(model):
             for value in outside(name, allowed):
                 with pytest.raises(ValueError, match=rf"\b{name}\b.*{re.escape(f'{value:g}')}"):
                     put(model, (*path, name), value)
-        for name, (_, size, _) in vectors_of(type(part)).items():
+        for name, (_, size, *_) in vectors_of(type(part)).items():
             value = getattr(part, name)
             for wrong in (math.nan, *([] if size == 2 else [-math.inf, 10 * MAX_NUMBER])) if value else ():
                 last = (len(value) - 1,) if isinstance(value[0], float) else (0, len(value[0]) - 1)
