@@ -10,7 +10,8 @@ the number of states, the first of which is in block 0. Of every array they take
 block to block. The index of a lane counts W for every block before its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from myoquat.kernels.codegen.ir import Builder, Module
@@ -20,7 +21,7 @@ __all__ = ["BLOCKS_PER_CALL", "block_count", "compact_loop", "handed", "loop_byt
 
 BLOCKS_PER_CALL = 64  # of W states that go together: of 512 enough need a rare step to fill the registers with them
 _NUMBERS_PER_ITERATION = 4  # numbers of a lane that are moved in one turn of a loop
-_HEADER_BYTES = 64  # at the beginning of a loop's frame, of which the first 8 hold how many states go on
+_HEADER_BYTES = 64  # at the beginning of a loop's frame: how many states go on, and which of them moved last, 8 each
 
 Blocks: TypeAlias = tuple[str, str | int]  # of an array: the address of the first, and the bytes from block to block
 
@@ -55,8 +56,8 @@ def padded(module: Module) -> str:
 
 def _settled(module: Module) -> str:
     """`void name(ptr left, i64 count, i1 all, ...)`: of so many states, those whose flag is zero, or all, become
-    results in the lanes from which they came, at once in blocks that did not move. The last of the others move into
-    their lanes, with their constants and origins. How many go on is stored at `left`."""
+    results in the lanes from which they came, at once in blocks that did not move. How many go on is stored at `left`.
+    The last of these move, with their constants and origins, into the lanes of the others before that many."""
 
     def write(b: Builder) -> None:
         def at(name: str, block: str, within: str = "0") -> str:
@@ -67,34 +68,55 @@ def _settled(module: Module) -> str:
         def lane(index: str) -> tuple[str, str]:
             return b.let(f"udiv i64 {index}, {b.lanes}"), b.let(f"urem i64 {index}, {b.lanes}")
 
-        b.store("%count", "%left", "i64")
-        blocks = block_count(b, "%count")
-        with b.loop(0, blocks) as number:  # from the last one on, so that all states behind go on
-            block = b.let(f"sub i64 {b.let(f'sub i64 {blocks}, {number}')}, 1")
-            first = b.let(f"mul i64 {block}, {b.lanes}")
-            own = b.integer("add", b.splat(first, "i64"), b.numbered())
+        def ended(block: str, count: str) -> tuple[str, str, str]:
+            """Of a block the indices of its lanes, which are not below a count, and which others do not go on."""
+            own = b.integer("add", b.splat(b.let(f"mul i64 {block}, {b.lanes}"), "i64"), b.numbered())
             goes = b.logic("and", b.truth(b.load(at("flags", block))), b.splat(b.let("xor i1 %all, true"), "i1"))
-            beyond = b.integer_compare("sge", own, b.splat("%count", "i64"))
-            goes = b.logic("or", goes, beyond)
-            with b.when(b.any(b.negate(goes))):
+            beyond = b.integer_compare("sge", own, b.splat(count, "i64"))
+            return own, beyond, b.negate(b.logic("or", goes, beyond))
+
+        @contextmanager
+        def every(lanes: str) -> Iterator[str]:
+            """The number of each of some lanes of a block, one after the other."""
+            mask = b.let(f"bitcast {b.B} {lanes} to i{b.lanes}")
+            with b.loop(0, b.lanes) as within:
+                bit = b.let(f"lshr i{b.lanes} {mask}, {b.let(f'trunc i64 {within} to i{b.lanes}')}")
+                with b.when(b.let(f"trunc i{b.lanes} {bit} to i1")):
+                    yield within
+
+        def lowered(address: str) -> str:
+            less = b.let(f"sub i64 {b.load(address, 'i64')}, 1")
+            b.store(less, address, "i64")
+            return less
+
+        b.store("%count", "%left", "i64")
+        with b.loop(0, block_count(b, "%count")) as block:
+            own, beyond, done = ended(block, "%count")
+            with b.when(b.any(done)):
                 moved = b.integer_compare("ne", b.load(at("origins", block), b.I), own)
                 moved = b.any(b.logic("or", moved, beyond))
                 with b.when(b.let(f"xor i1 {moved}, true")):  # states that go on become results again later
                     _move(b, at("states", block), at("result", block), "%state", b.T)
-                shown = b.let(f"select i1 {moved}, i64 %state, i64 0")
-                mask = b.let(f"bitcast {b.B} {goes} to i{b.lanes}")
-                with b.loop(0, b.lanes) as turn:
-                    within = b.let(f"sub i64 {b.lanes - 1}, {turn}")
-                    bit = b.let(f"lshr i{b.lanes} {mask}, {b.let(f'trunc i64 {within} to i{b.lanes}')}")
-                    with b.when(b.let(f"xor i1 {b.let(f'trunc i{b.lanes} {bit} to i1')}, true")):
-                        origin = b.load(at("origins", block, within), "i64")
-                        _move(b, at("states", block, within), at("result", *lane(origin)), shown)
-                        left = b.let(f"sub i64 {b.load('%left', 'i64')}, 1")
-                        b.store(left, "%left", "i64")
-                        with b.when(b.let(f"icmp ne i64 {left}, {b.let(f'add i64 {first}, {within}')}")):
-                            last = lane(left)
-                            for name, length in (("states", "%state"), ("constants", "%given"), ("origins", "1")):
-                                _move(b, at(name, *last), at(name, block, within), length)
+                with b.when(moved), every(done) as within:
+                    origin = b.load(at("origins", block, within), "i64")
+                    _move(b, at("states", block, within), at("result", *lane(origin)), "%state")
+                with every(done):
+                    lowered("%left")
+        left, last = b.load("%left", "i64"), b.offset("%left", 8)
+        b.store("%count", last, "i64")
+        with b.loop(0, block_count(b, left)) as block:
+            done = ended(block, left)[2]
+            with b.when(b.any(done)), every(done) as within:
+
+                def stands(_: str) -> str:
+                    found.append(lane(lowered(last)))
+                    return b.let(f"fcmp oeq double {b.load(at('flags', *found[0]), 'double')}, 0.0")
+
+                found: list[tuple[str, str]] = []
+                with b.going(stands):
+                    pass
+                for name, length in (("states", "%state"), ("constants", "%given"), ("origins", "1")):
+                    _move(b, at(name, *found[0]), at(name, block, within), length)
 
     arrays = ("flags", "states", "constants", "origins", "result")
     head = "ptr %left, i64 %count, i1 %all, i64 %state, i64 %given"
