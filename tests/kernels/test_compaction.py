@@ -131,6 +131,18 @@ def test_threads_share_states_of_several_blocks(states):
     np.testing.assert_array_equal(kernel(many, threads=3), kernel(many, threads=1))
 
 
+def test_short_steps_stay_where_they_are(states):
+    def short(z, given):
+        return np.concatenate([z[..., :2] * given[..., :2], z[..., 2:] - 1.0], axis=-1)
+
+    def repeated(x):
+        return iterate(short, x, x, 5, where=x[..., 0] < 0.7, left=-1)
+
+    wide, single = (kernels.compile(repeated, {"x": 3}, lanes=n, cache="off") for n in (8, 1))
+    assert "lanes_settled" not in wide.ir
+    np.testing.assert_array_equal(wide(states), single(states))
+
+
 # ---- when arrays are needed --------------------------------------------------------------------------------
 
 SUMS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=30)
