@@ -8,7 +8,6 @@ combines the elongations of several iterations [D. G. Anderson, Iterative proced
 J. ACM 12, 1965].
 """
 
-import warnings
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -94,11 +93,10 @@ class Tendons:
 
         stretch, settings = np.zeros(shape).ravel(), {"alpha": MIXING, "M": MAX_COMBINED_ITERATIONS, "f_tol": 0.0}
         for own in (change, partial(change, alternatives=True)):
-            try:  # steps that shrink make SciPy's equations for their shares ill scaled, and no worse
-                with warnings.catch_warnings(action="ignore", category=scipy.linalg.LinAlgWarning):
-                    stretch = scipy.optimize.anderson(
-                        own, stretch, maxiter=MAX_OUTER_ITERATIONS, line_search=None, **settings
-                    )
+            try:
+                stretch = scipy.optimize.anderson(
+                    own, stretch, maxiter=MAX_OUTER_ITERATIONS, line_search=None, **settings
+                )
             except scipy.optimize.NoConvergence as lost:
                 stretch = lost.args[0]
         status = state["found"].found.status
