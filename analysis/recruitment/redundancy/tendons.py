@@ -10,7 +10,7 @@ J. ACM 12, 1965].
 
 from collections.abc import Callable
 from copy import copy
-from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.redundancy.coupled import Recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
-from myoquat.core import Array, scipy
+from myoquat.core import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of, tendon_forces, tendon_strains
 from myoquat.muscle.laws.shared_structure import stacked_laws
@@ -26,10 +26,11 @@ from myoquat.muscle.model import Model
 
 __all__ = ["Tendons"]
 
-MAX_OUTER_ITERATIONS = 100  # of solutions with rigid tendons, from one starting point and from others
+MAX_OUTER_ITERATIONS = 100  # of solutions with rigid tendons
 MAX_COMBINED_ITERATIONS = 20  # of Anderson mixing
 MIXING = 0.5  # of the remaining change, in an iteration: with 1, differences of close frames oscillate
 TENSION_TOLERANCE = 1e-7  # of the greatest isometric force: difference of fiber and tendon force
+ROUNDING_LEVEL = 1e-14  # of the greatest eigenvalue of combined changes: smaller ones are rounding errors
 MAX_STRAIN_FACTOR = 10.0  # greatest tendon strain, over the strain at F0
 
 
@@ -79,29 +80,31 @@ class Tendons:
     def solved(self, demands: Demands, time: Array, solve: Callable[..., Recruited]) -> tuple[Demands, Recruited]:
         """Demands on the shortened paths, and their solutions: UNSOLVED at frames where the forces of fiber and tendon
         differ. Other starting points are tried once tensions agree."""
-        shape, state = (len(time), len(self.members)), dict[str, Any]()
-
-        def change(stretch: Array, alternatives: bool = False) -> Array:
-            """What the tensions change of elongations; zero where the forces agree in all frames."""
-            rows = stretch.reshape(shape)
-            state["part"] = part = self._shortened(demands, time, np.maximum(rows, 0.0))
-            state["found"] = found = solve(part, alternatives=alternatives)
+        stretch = np.zeros((len(time), len(self.members)))
+        inputs: list[Array] = []
+        changes: list[Array] = []
+        alternatives = False
+        for number in range(MAX_OUTER_ITERATIONS):
+            part = self._shortened(demands, time, stretch)
+            alternatives = alternatives or number == MAX_OUTER_ITERATIONS - 1
+            found = solve(part, alternatives=alternatives)
             tension = part.tensions(found.found.x[:, : part.lengths.shape[1]])[:, self.members]
-            off = np.abs(np.maximum(tension, 0.0) - self.pulls(np.maximum(rows, 0.0))).max(axis=-1, initial=0.0)
-            state["apart"] = apart = off > TENSION_TOLERANCE * self.strength.max(initial=1.0)
-            return (apart.any() * (self.elongations(tension) - rows)).ravel()
-
-        stretch, settings = np.zeros(shape).ravel(), {"alpha": MIXING, "M": MAX_COMBINED_ITERATIONS, "f_tol": 0.0}
-        for own in (change, partial(change, alternatives=True)):
-            try:
-                stretch = scipy.optimize.anderson(
-                    own, stretch, maxiter=MAX_OUTER_ITERATIONS, line_search=None, **settings
-                )
-            except scipy.optimize.NoConvergence as lost:
-                stretch = lost.args[0]
-        status = state["found"].found.status
-        status[state["apart"] & are_met(status)] = Status.UNSOLVED
-        return state["part"], state["found"]
+            off = np.abs(np.maximum(tension, 0.0) - self.pulls(stretch)).max(axis=-1, initial=0.0)
+            apart = off > TENSION_TOLERANCE * self.strength.max(initial=1.0)
+            if not apart.any():
+                if alternatives:
+                    break
+                alternatives = True
+                continue
+            wanted = self.elongations(tension)
+            inputs, changes = (
+                [*inputs, stretch][-MAX_COMBINED_ITERATIONS:],
+                [*changes, wanted - stretch][-MAX_COMBINED_ITERATIONS:],
+            )
+            stretch = np.maximum(_combined(inputs, changes), 0.0)
+        status = found.found.status
+        status[apart & are_met(status)] = Status.UNSOLVED
+        return part, found
 
     def _shortened(self, demands: Demands, time: Array, stretch: Array) -> Demands:
         part = copy(demands)
@@ -110,3 +113,14 @@ class Tendons:
         if len(time) > 1:
             part.speeds[:, self.members] -= np.gradient(stretch, time, axis=0, edge_order=2 if len(time) > 2 else 1)
         return part
+
+
+def _combined(inputs: list[Array], changes: list[Array]) -> Array:
+    """The next input of Anderson mixing, from inputs and their changes. It is the combination with the least change of
+    a linear model, plus a part of that change."""
+    steps, moves = (np.array([(b - a).ravel() for a, b in pairwise(x)]).reshape(len(x) - 1, inputs[-1].size).T
+                    for x in (changes, inputs))  # fmt: skip
+    size, V = np.linalg.eigh(steps.T @ steps)
+    kept = size > ROUNDING_LEVEL * size.max(initial=0.0)
+    share = V[:, kept] @ ((V[:, kept].T @ (steps.T @ changes[-1].ravel())) / size[kept])
+    return inputs[-1] + MIXING * changes[-1] - ((moves + MIXING * steps) @ share).reshape(inputs[-1].shape)
