@@ -476,11 +476,11 @@ def split_couplers(
     return in_order(followed), tuple(as_constraint(c) for c in couplers if c not in followed)
 
 
-def _placed(values: Array, places: Sequence[int], count: int) -> Array:
-    """(..., count) values (..., k) at their places, zero elsewhere."""
+def _placed(values: Array, indices: Sequence[int], count: int) -> Array:
+    """(..., count) values (..., k) at these indices, zero elsewhere."""
     columns: list[Array] = [np.zeros(values.shape[:-1])] * count
-    for k, place in enumerate(places):
-        columns[place] = values[..., k]
+    for k, index in enumerate(indices):
+        columns[index] = values[..., k]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
 

@@ -54,7 +54,7 @@ def padded(module: Module) -> str:
     return _function(module, "lanes_padded", "i64 %count, i64 %length, ptr %array, i64 %array_stride", write)
 
 
-def _settled(module: Module) -> str:
+def _ended(module: Module) -> str:
     """`void name(ptr left, i64 count, i1 all, ...)`: of so many states, those whose flag is zero, or all, become
     results in the lanes from which they came, at once in blocks that did not move. How many go on is stored at `left`.
     The last of these move, with their constants and origins, into the lanes of the others before that many."""
@@ -120,7 +120,7 @@ def _settled(module: Module) -> str:
 
     arrays = ("flags", "states", "constants", "origins", "result")
     head = "ptr %left, i64 %count, i1 %all, i64 %state, i64 %given"
-    return _function(module, "lanes_settled", head + handed([(f"%{x}", f"%{x}_stride") for x in arrays]), write)
+    return _function(module, "lanes_ended", head + handed([(f"%{x}", f"%{x}_stride") for x in arrays]), write)
 
 
 def _move(b: Builder, source: str, target: str, length: str, llvm_type: str = "double") -> None:
@@ -181,7 +181,7 @@ def compact_loop(module: Module) -> str:
         def settle(count: str, every: str, flags: Blocks, states: Blocks) -> None:
             arrays = handed([flags, states, own["constants"], (origins, size), own["result"]])
             numbers = f"ptr %frame, i64 {count}, i1 {every}, i64 %state, i64 %given"
-            b.line(f"call void @{_settled(module)}({numbers}{arrays})")
+            b.line(f"call void @{_ended(module)}({numbers}{arrays})")
 
         with b.loop(0, b.let(f"mul i64 {block_count(b, '%count')}, {b.lanes}"), b.lanes) as lane:
             numbers = b.integer("add", b.splat(lane, "i64"), b.numbered())

@@ -95,7 +95,7 @@ def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
     distinct = {double(number): number for number, _ in values}
     slot_of = {bits: k for k, bits in enumerate(distinct)}
     table = f"@{b.module.constants_unless_known(name, np.repeat([*distinct.values()], b.lanes))}"
-    copy(b, f"{name}_places", [(Place(slot_of[double(number)], table), place) for number, place in values])
+    copy(b, f"{name}_targets", [(Place(slot_of[double(number)], table), place) for number, place in values])
 
 
 def _offsets(b: Builder, name: str, slots: np.ndarray) -> tuple[str, int]:

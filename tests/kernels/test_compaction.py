@@ -81,7 +81,7 @@ def states(rng):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_lanes_do_not_change_a_bit(name, states):
     wide, *others = (kernels.compile(FORMULAS[name], {"x": 3}, lanes=n, cache="off") for n in (8, 4, 2, 1))
-    assert "lanes_settled" in wide.ir
+    assert "lanes_ended" in wide.ir
     found = wide(states)
     for other in others:
         np.testing.assert_array_equal(other(states), found)
@@ -139,7 +139,7 @@ def test_short_steps_stay_where_they_are(states):
         return iterate(short, x, x, 5, where=x[..., 0] < 0.7, left=-1)
 
     wide, single = (kernels.compile(repeated, {"x": 3}, lanes=n, cache="off") for n in (8, 1))
-    assert "lanes_settled" not in wide.ir
+    assert "lanes_ended" not in wide.ir
     np.testing.assert_array_equal(wide(states), single(states))
 
 

@@ -630,14 +630,11 @@ def _law(make: Callable[[Draft, float, float], Any]) -> Callable[[Draft], None]:
         muscle = Muscle("m", **d.muscle)
         length = float(path_lengths(Model(d.system, (muscle,)), d.q, backend="numpy")[0])
         law = make(d, length, d.number(50.0, 300.0))
-        if getattr(law, "kind", "") in PASSIVE_LAWS:
+        if not law.activated:
             muscle = replace(muscle, activation_dynamics=None)
         d.add("muscles", replace(muscle, law=law, activation=d.number(0.2, 0.8)))
 
     return level
-
-
-PASSIVE_LAWS = ("path_spring", "ligament", "blankevoort1991", "path_friction")
 
 
 def _hill(law: Any, **more: Any) -> Callable[[Draft], None]:
@@ -677,7 +674,7 @@ ACTIVATION = {"none": _nothing} | {f: _dynamics(f) for f in ("smooth", "piecewis
 
 def _input(choose: Callable[[Draft, list[str]], list[str]]) -> Callable[[Draft], None]:
     def level(d: Draft) -> None:
-        names = [*(m.name for m in d.parts.get("muscles", ()) if m.law.kind not in PASSIVE_LAWS)]
+        names = [*(m.name for m in d.parts.get("muscles", ()) if m.law.activated)]
         names += [name for a in d.parts.get("actuators", ()) for name in a.control_names]
         function = d.choice(
             Sine(0.2, 5.0, 0.1, 0.5), Linear(0.2, 0.3), NaturalSpline((-1.0, 0.0, 1.0, 2.0), (0.2, 0.5, 0.3, 0.4))
