@@ -433,7 +433,7 @@ class Discretization:
             return rows, terms
 
         data = [*(part for own in samples for part in own), layout.steps[:, None], layout.fractions[last][:, None]]
-        slots = *(Slot(middle, method.fields), Slot(first, STATE))[order], Slot(last, (*STATE, "moves"))
+        slots = [*[Slot(middle, method.fields), Slot(first, STATE)][order], Slot(last, (*STATE, "moves"))]
         names = (*method.names(plant), *plant.state_row_names, *(plant.residual_names if implicit else ()))
         return self._block(method.title, slots, formula, data, names, (method.steps, self._point_content),
                            statement.path * method.steps, self._weights())  # fmt: skip

@@ -125,9 +125,8 @@ class Wrap(Record, ABC):
     leaves x > 0 on the side on which the other is behind. In quadrant "all" the path takes the shorter way; where both
     are equal the length has a kink.
 
-    ===============  =============================================================================================
-    rule             of a sphere or a cylinder
-    ===============  =============================================================================================
+    The rules of a sphere or a cylinder:
+
     "shortest"       that of the quadrant or the hint, as above
     "mujoco"         that of MuJoCo 4 for a side site, in the quadrant's direction: the path winds as the way over the
                      side site does. It differs for cylinders alone: a path with both ends behind that clears the
@@ -140,7 +139,6 @@ class Wrap(Record, ABC):
     "mujoco_inside"  the same with a point of contact as inexact as MuJoCo's, whose iteration ends at 1e-6 rad. The
                      Jacobian equals MuJoCo's, and differs from the derivative of the length by up to 1e-7. The length
                      differs by the square of that
-    ===============  =============================================================================================
 
     Where several surfaces act on one piece, the ends are those of the path's straight parts before and after the
     surface. A cylinder in quadrant "all" is then passed on the side on which the whole piece is shorter. The same pose
