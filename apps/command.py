@@ -9,8 +9,6 @@ import click
 
 from myoquat.core import MissingExtraError
 
-__all__ = ["ARGUMENTS", "main", "myoquat", "run"]
-
 ARGUMENTS = "myoquat.arguments"  # in the `meta` of a command: what the command line was given
 COMMANDS = {
     "center": "Find the center or the axis of a joint from markers.",

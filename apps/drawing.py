@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.comparison import ModelComparison
 from myoquat.analysis.comparison.sides import SAME
-from myoquat.apps.report import Drawn, Numbers, write_report
 from myoquat.core import (
     TITLES as TITLES_OF_MOTION,
     Array,
@@ -29,12 +28,7 @@ from myoquat.core import (
     with_unit,
 )
 
-__all__ = [
-    "curves",
-    "inline_picture",
-    "inline_svg",
-    "write_comparison_report",
-]
+from .report import Drawn, Numbers, write_report
 
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
 LAYOUT_DIGITS = 4  # of positions in a figure, as parts of its size

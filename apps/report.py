@@ -12,12 +12,11 @@ import click
 import numpy as np
 import pandas as pd
 
-from myoquat.apps.command import ARGUMENTS
 from myoquat.core import frozen, version_of
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 
-__all__ = ["Drawn", "Numbers", "Said", "Section", "Shown", "check_report", "summary_of", "write_report"]
+from .command import ARGUMENTS
 
 STYLE = """
 :root{--ink:#1d2733;--soft:#5b6b7c;--line:#dfe5eb;--band:#f6f8fa;--link:#0b62a8}

@@ -20,12 +20,11 @@ from myoquat.analysis.studies import (
     plot_tornado,
     to_table,
 )
-from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
 from myoquat.core import Array, Picture, indices_of, legend_above, legend_beside, small_axes
 from myoquat.data.files import check_output, write_text
 from myoquat.kernels import Outcome
 
-__all__ = ["band_figure", "inputs_named", "uncertain_sections", "write_study_report"]
+from .report import Drawn, Numbers, Shown, summary_of, write_report
 
 AXES_PER_ROW = 3
 MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure

@@ -21,8 +21,6 @@ from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives
 from myoquat.joints import ArticulatedSystem
 
-__all__ = ["run"]
-
 SIZES = (2, 4, 8, 16, 32, 64)
 DERIVATIVE_STATES = 64  # of the tree 1.1 MB of results
 BLOCK_BYTES = 2**22  # of inputs and results: a block stays in the last cache, and calls cost little beside it

@@ -6,8 +6,6 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-__all__ = ["draw"]
-
 _BAR = 0.24  # inches per row
 
 

@@ -21,8 +21,6 @@ from myoquat.analysis import motion as mo
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_multiply
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["run"]
-
 FRAMES, STEP = 400, 0.01
 NOISE = mo.FilterNoise(marker=0.003, sensor=0.02, angular_acceleration=4.0, linear_acceleration=2.0, start_pose=0.02)
 FIRST_JUDGED = 20  # frames after which the start does not matter

@@ -9,8 +9,6 @@ from typing import Any
 
 from myoquat import kernels
 
-__all__ = ["describe", "summary"]
-
 _PACKAGES = ("numpy", "scipy", "sympy", "casadi", "llvmlite", "mujoco", "pin", "opensim", "jax")
 
 

@@ -1,7 +1,5 @@
 """The comparisons, in the order in which they run: each name and the module whose function `run()` it calls."""
 
-__all__ = ["NAMES"]
-
 NAMES = {
     "paths": "benchmarks.paths",  # lengths and Jacobians of a muscle model
     "chains": "benchmarks.chains",  # forward and inverse dynamics and the mass matrix against the number of bodies

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from myoquat import kernels
 
-__all__ = ["OPTIMIZED", "load", "pointer"]
-
 OPTIMIZED = ("-O3", "-march=native", "-DNDEBUG", "-shared", "-fPIC")
 
 

@@ -17,8 +17,6 @@ from myoquat.joints import rotation_matrix
 from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = ["run"]
-
 POSES_PER_BLOCK = 8192  # poses whose results, 2.7 MB, stay in the cache
 Both = tuple[np.ndarray, np.ndarray]  # lengths (n, m), J (n, m, nu)
 MUJOCO = "MuJoCo, C loop"

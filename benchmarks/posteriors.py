@@ -19,8 +19,6 @@ from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.laws import DeGrooteFregly2016
 
-__all__ = ["PRIORS", "TIME", "coverage", "leg", "run", "simulated", "unmeasured_trial"]
-
 TIME = np.linspace(0.0, 3.0, 76)  # [s]
 PRIORS = MomentPriors(gain=0.3, strength=0.3, optimal_length=0.05, slack_length=0.02)
 TRIALS, SAMPLES, ERROR = 200, 400, 2.0  # ERROR [N m] standard deviation of a measured moment

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import Array, frozen, pandas as pd
-from myoquat.data.files import existing, read_lines, write_text
-from myoquat.data.rows import MAX_BYTES, parse_rows, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
-__all__ = ["BvhJoint", "read_bvh", "read_channels", "write_bvh"]
+from .files import existing, read_lines, write_text
+from .rows import MAX_BYTES, parse_rows, time_table
 
 POSITIONS = ("Xposition", "Yposition", "Zposition")
 ROTATIONS = ("Xrotation", "Yrotation", "Zrotation")

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, frozen, indices_of, pandas as pd
-from myoquat.data.files import read_bytes
-from myoquat.data.rows import MAX_BYTES, distinct_labels, marker_table, tell, text_of, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
-__all__ = ["LENGTHS", "Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points", "unit_in"]
+from .files import read_bytes
+from .rows import MAX_BYTES, distinct_labels, marker_table, tell, text_of, time_table
 
 BLOCK_BYTES = 512
 INTEL, DEC, MIPS = 84, 85, 86  # processors

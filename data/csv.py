@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import pandas as pd
-from myoquat.data.files import check_output, existing, read_lines, write_text
-from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of, time_table
 
-__all__ = ["read_columns", "write_columns"]
-
+from .files import check_output, existing, read_lines, write_text
+from .rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of, time_table
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from myoquat.data.files import check_output, write_text
 from myoquat.muscle import Model
 from myoquat.muscle.derivation import LANGUAGES, Derivation, derive, source
 
-__all__ = ["write_derivation"]
+from .files import check_output, write_text
 
 
 def write_derivation(

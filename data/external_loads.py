@@ -7,13 +7,11 @@ from typing import Any
 from lxml import etree
 
 from myoquat.core import frozen
-from myoquat.data.files import beside
-from myoquat.data.xml import Element, add, boolean, complain, document_text, last_name, parse_opensim, text
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
-__all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
-
+from .files import beside
+from .xml import Element, add, boolean, complain, document_text, last_name, parse_opensim, text
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -18,23 +18,6 @@ from myoquat.core import PATH, Array, check_types
 from myoquat.joints import ModelError
 from myoquat.joints.errors import shortened
 
-__all__ = [
-    "MAX_BYTES",
-    "beside",
-    "check_ending",
-    "check_output",
-    "existing",
-    "file_name",
-    "files_read",
-    "read_arrays",
-    "read_bytes",
-    "read_lines",
-    "read_text",
-    "write_bytes",
-    "write_text",
-]
-
-
 MAX_BYTES = 16 * 2**20  # no hand-made model comes near; a larger file is a mistake or an attack
 MAX_LINE = 4 * 2**20  # characters: 300,000 columns of numbers
 SEPARATORS = "/\\:"  # of folders, and of drives and streams on Windows

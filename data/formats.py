@@ -7,11 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from myoquat import muscle
 from myoquat.core import frozen
-from myoquat.data.reports import ImplausibleValues
 from myoquat.joints import ModelError
 
-__all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format"]
-
+from .reports import ImplausibleValues
 
 # ---- What other programs give in memory instead of in a file ------------------------------------------------------
 

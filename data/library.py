@@ -8,12 +8,11 @@ from typing import Any
 from myoquat import muscle
 from myoquat.core import PATH, check_types, resources
 from myoquat.data import osim
-from myoquat.data.files import near_file
-from myoquat.data.formats import MODEL_FORMATS, CompiledModel, ModelSpec, model_format
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
-__all__ = ["library_models", "load_model", "save_model"]
+from .files import near_file
+from .formats import MODEL_FORMATS, CompiledModel, ModelSpec, model_format
 
 
 def library_models() -> tuple[str, ...]:

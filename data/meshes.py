@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.data.files import read_bytes, read_lines
-from myoquat.data.xml import Element, parse
 from myoquat.joints import ModelError
 
-__all__ = ["MESH_FILES", "Mesh", "fans", "read_mesh"]
+from .files import read_bytes, read_lines
+from .xml import Element, parse
 
 MESH_FILES = (".vtp", ".stl", ".obj", ".msh")
 MAX_BYTES = 128 * 2**20  # a scanned skeleton stays below

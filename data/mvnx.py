@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, pandas as pd
-from myoquat.data.files import existing, regular_file
-from myoquat.data.rows import AXES, MAX_BYTES, marker_table, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
-__all__ = ["MvnxContent", "angles_in", "origins_in", "read_joint_angles", "read_mvnx", "read_origins"]
+from .files import existing, regular_file
+from .rows import AXES, MAX_BYTES, marker_table, time_table
 
 WIDTHS = {"orientation": ("segment", 4), "position": ("segment", 3), "sensorOrientation": ("sensor", 4),
           "jointAngle": ("joint", 3)}  # fmt: skip

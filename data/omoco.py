@@ -6,27 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from myoquat.core import frozen
-from myoquat.data.files import existing
-from myoquat.data.osim.document import read_root
-from myoquat.data.reports import ImplausibleValues
-from myoquat.data.setups.document import NOTHING, SetupDocument
-from myoquat.data.xml import Element, complain, text
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = [
-    "IN_MEMORY",
-    "MocoFile",
-    "Processor",
-    "VariableInfo",
-    "children",
-    "interval",
-    "matching",
-    "property_of",
-    "read_moco",
-    "weights",
-]
-
+from .files import existing
+from .osim.document import read_root
+from .reports import ImplausibleValues
+from .setups.document import NOTHING, SetupDocument
+from .xml import Element, complain, text
 
 # ---- Regular expressions of a file: matched only where that takes a limited time ----------------------------------
 #

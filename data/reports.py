@@ -9,16 +9,6 @@ from typing import Any, ClassVar
 from myoquat.joints import ModelError
 from myoquat.joints.errors import shortened
 
-__all__ = [
-    "ImplausibleValues",
-    "ImplausibleWarning",
-    "Report",
-    "UnsupportedElements",
-    "UnsupportedWarning",
-    "UnwrittenParts",
-    "UnwrittenWarning",
-]
-
 MAX_EXAMPLES = 5  # of each description, in a message
 MAX_DESCRIPTIONS = 200  # in a message
 

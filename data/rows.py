@@ -12,23 +12,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import pandas as pd
-from myoquat.data.reports import ImplausibleWarning
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = [
-    "AXES",
-    "MAX_BYTES",
-    "check_labels",
-    "check_times",
-    "distinct_labels",
-    "format_rows",
-    "marker_table",
-    "parse_rows",
-    "tell",
-    "text_of",
-    "time_table",
-]
+from .reports import ImplausibleWarning
 
 AXES = ("x", "y", "z")
 MAX_SHOWN = 5  # names, in a message

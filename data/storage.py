@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import PATH, check_types, pandas as pd
-from myoquat.data.files import check_output, existing, read_lines, write_text
-from myoquat.data.rows import (
+from myoquat.joints import ModelError
+
+from .files import check_output, existing, read_lines, write_text
+from .rows import (
     MAX_BYTES,
     Line,
     check_labels,
@@ -20,10 +22,6 @@ from myoquat.data.rows import (
     text_of,
     time_table,
 )  # fmt: skip
-from myoquat.joints import ModelError
-
-__all__ = ["read_header", "read_motion", "write_motion"]
-
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import PATH, Array, check_types, missing_extra, pandas as pd
-from myoquat.data.files import check_output, write_bytes
 
-__all__ = ["column_units", "labelled", "over_time", "write_table"]
+from .files import check_output, write_bytes
 
 TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
 RULES = (  # of names of columns as OpenSim and this package write them

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import PATH, check_types, pandas as pd
-from myoquat.data.c3d import LENGTHS, unit_in
-from myoquat.data.files import check_output, existing, read_lines, write_text
-from myoquat.data.rows import (
+from myoquat.joints import ModelError
+
+from .c3d import LENGTHS, unit_in
+from .files import check_output, existing, read_lines, write_text
+from .rows import (
     AXES,
     MAX_BYTES,
     Line,
@@ -24,10 +26,6 @@ from myoquat.data.rows import (
     tell,
     text_of,
 )
-from myoquat.joints import ModelError
-
-__all__ = ["read_markers", "write_markers"]
-
 
 # ---- Reading marker files, .trc: positions of markers over time, as motion capture systems write them -------------
 #

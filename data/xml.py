@@ -10,44 +10,11 @@ from typing import Any, NoReturn, Protocol, overload
 import numpy as np
 from lxml import etree
 
-from myoquat.data.files import MAX_BYTES, beside, read_text
-from myoquat.data.reports import ImplausibleValues
 from myoquat.joints import ModelError, euler_from_quaternion
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = [
-    "BASE",
-    "Element",
-    "IncludedFiles",
-    "add",
-    "add_set",
-    "add_with",
-    "body_fixed",
-    "boolean",
-    "checked_name",
-    "checked_numbers",
-    "complain",
-    "described",
-    "document_text",
-    "invalid_at",
-    "last_name",
-    "located",
-    "mended",
-    "number",
-    "numbers",
-    "objects",
-    "parse",
-    "parse_opensim",
-    "positive",
-    "set_with",
-    "span",
-    "text",
-    "three",
-    "triple",
-    "with_plain_comments",
-    "written",
-]
-
+from .files import MAX_BYTES, beside, read_text
+from .reports import ImplausibleValues
 
 BASE = "{http://www.w3.org/XML/1998/namespace}base"  # the attribute that tells the file of an included element
 

@@ -19,8 +19,6 @@ from myoquat.data.library import load_model
 from myoquat.data.meshes import Mesh
 from myoquat.muscle.model import Model
 
-__all__ = ["BONES", "shoulder_bones", "write_obj"]
-
 BONES = ("thorax", "clavicle", "scapula", "humerus", "forearm")
 TUBE_SIDES = 8  # of a tube
 RIB_COUNT = 9

@@ -8,8 +8,6 @@ from site_reference import escaped, plain
 
 from myoquat.apps.command import COMMANDS, myoquat
 
-__all__ = ["listed", "pages"]
-
 
 def pages() -> dict[str, str]:
     """reStructuredText of the page of each command by the page's name."""

@@ -22,8 +22,6 @@ import public_api
 
 from myoquat.data.motions.motion import Shown
 
-__all__ = ["PACKAGES", "escaped", "pages", "plain", "read_docstring", "read_signature"]
-
 # Described on the site, not yet promised to stay: `tests/public_api.txt` does not hold them.
 PACKAGES = (*public_api.PACKAGES, "myoquat.analysis.motion")
 PICTURES = {  # drawn by `tests.pictures`, by the name that draws it

@@ -15,8 +15,6 @@ import numpy as np
 
 from myoquat.core import Array, Pair
 from myoquat.dynamics import factor
-from myoquat.dynamics.factor import inverse3, solve_small
-from myoquat.dynamics.inverse import gyroscopic, link_wrenches, passive_force
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import (
@@ -47,7 +45,8 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = ["forward"]
+from .factor import inverse3, solve_small
+from .inverse import gyroscopic, link_wrenches, passive_force
 
 MIN_LOOPED_LINKS, MIN_LINKS_PER_TYPE = MinRows.LINKS, MinRows.LINKS_PER_TYPE
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, Pair
-from myoquat.dynamics.inverse import rotor_inertia
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import Motion, carried_sums, kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD, Tree
@@ -20,11 +19,7 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = [
-    "Block", "Inertia", "add_blocks", "composites", "dense", "force_columns", "mass", "matrix", "moving_pairs",
-    "pair_products", "to_branch_forces", "to_branch_motions", "work"
-]  # fmt: skip
-
+from .inverse import rotor_inertia
 
 Inertia = tuple[Any, Any, Any]  # mass, a number or (..., 1), first moment (..., 3), rotational inertia (..., 6)
 

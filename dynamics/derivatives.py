@@ -13,27 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, frozen
-from myoquat.dynamics.constraints import Constraint
-from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
-from myoquat.dynamics.sensitivity.points import (
-    DynamicsVariables,
-    StatePoint,
-    check_curved_paths,
-    one_sided_paths,
-    second_order_displaced,
-)
-from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.evaluation import Call, SystemLike, compiled, kernel_for
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.muscle import Parameters
 
-__all__ = [
-    "DynamicsHessianProduct", "ForwardDynamicsDerivatives", "InverseDynamicsDerivatives",
-    "forward_dynamics_derivatives", "forward_dynamics_hvp", "inverse_dynamics_derivatives", "inverse_dynamics_hvp"
-]  # fmt: skip
+from .constraints import Constraint
+from .integrators import StateEquations
+from .regularity import check_massive, check_regular, is_constrained
+from .sensitivity.points import (
+    DynamicsVariables,
+    StatePoint,
+    check_curved_paths,
+    one_sided_paths,
+    second_order_displaced,
+)
+from .simulation.controls import Inputs
 
 NOTHING: Mapping[str, Array] = MappingProxyType({})
 

@@ -21,18 +21,13 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, factor, inverse
-from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.vectors import cross, joined, matvec
 
-__all__ = [
-    "SparseMassMatrix", "bias_force", "external_force", "forward_dynamics", "gravity_force", "inverse_dynamics",
-    "inverse_mass_matrix", "joint_reactions", "kinetic_energy", "mass_matrix", "potential_energy", "power",
-    "sparse_mass_matrix", "wrench_at"
-]  # fmt: skip
+from .regularity import check_massive, check_regular, is_constrained
 
 METHODS = ("aba", "crba")
 

@@ -11,9 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.dynamics.composite import add_blocks, mass
-from myoquat.dynamics.inverse import inverse
-from myoquat.dynamics.rows import filled_entries
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import components, mirrored, transpose
@@ -21,11 +18,9 @@ from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = [
-    "Factors", "Metric", "ancestors", "ascended", "columns_solved", "descended", "elimination_order", "factor",
-    "forward", "inverse3", "inverse_mass", "mass_factor", "pattern", "solve", "solve_small", "sparse_entries"
-]  # fmt: skip
-
+from .composite import add_blocks, mass
+from .inverse import inverse
+from .rows import filled_entries
 
 # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 MIN_LOOPED_ENTRIES = 100

@@ -8,8 +8,6 @@ from myoquat.data.motions.motion import check_motion
 from myoquat.muscle import Model, contact_forces
 from myoquat.muscle.forces import ContactForce
 
-__all__ = ["ground_reactions"]
-
 
 def ground_reactions(model: Model, motion: "motions.MotionLike") -> "motions.Forces":
     """The loads '<body>_ground' of the model's contacts on every body that has a surface to touch the ground with.

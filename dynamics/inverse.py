@@ -22,13 +22,6 @@ from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
-__all__ = [
-    "bias", "body_wrenches", "damping_force", "external", "generalized", "gravity_load", "inverse", "joint_wrenches",
-    "kinetic", "link_forces", "link_wrenches", "passive_force", "potential", "rotor_inertia", "spring_energy",
-    "spring_force", "transmitted", "work_rate"
-]  # fmt: skip
-
-
 # ---- External wrenches on bodies, brought to the links ------------------------------------------------------------
 #
 # A wrench of a body is a row (force [N], torque [N m]) at its origin in world axes.

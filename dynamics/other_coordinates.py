@@ -6,8 +6,6 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, Pair, content_key, frozen, real_array
 from myoquat.dynamics import composite, inverse
-from myoquat.dynamics.factor import solve_small
-from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.multibody import state
@@ -16,8 +14,8 @@ from myoquat.joints.vectors import dot, joined, joined_matrices, matvec, transpo
 from myoquat.kernels import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["Gamma", "first_order_form", "forward_dynamics_gamma", "quaternion_accelerations", "quaternion_form"]
-
+from .factor import solve_small
+from .udwadia_kalaba import Constrained, augmented
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -3,13 +3,12 @@
 import numpy as np
 
 from myoquat.core import Array, BoundedTable, Pair
-from myoquat.dynamics.composite import mass
-from myoquat.dynamics.factor import ancestors, factor
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.locks import kept_by_content
 
-__all__ = ["check_massive", "check_pose", "check_regular", "is_constrained", "singular_velocity"]
+from .composite import mass
+from .factor import ancestors, factor
 
 RANDOM_POSES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT_TOLERANCE = 1e-11  # of M = L^T D L, relative to the diagonal of M

@@ -26,8 +26,6 @@ from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import components, dot, matvec, transpose, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
 
-__all__ = ["RANK_TOLERANCE", "Elimination", "Rows", "filled_entries", "least_motions", "pose_tolerance"]
-
 RANK_TOLERANCE = 1e-10  # of a row's length: where less is left of it across the rows taken before, they imply it
 TOLERANCE_PER_DISTANCE = 10.0  # [1/rad, 1/m] how fast directions of rows change with the distance from the constraints
 MAX_TOLERANCE = 1e-2  # far from the constraints

@@ -22,8 +22,6 @@ from myoquat.joints import ArticulatedSystem, Body, ModelError, RevoluteJoint, f
 from myoquat.joints.evaluation import Call
 from myoquat.joints.vectors import vecmat
 
-__all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
-
 
 @frozen
 class PlanarSkeleton:

@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_type, frozen, real_array
-from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec, transpose
+
+from .rows import RANK_TOLERANCE, Rows
 
 __all__ = ["Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 

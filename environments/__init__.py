@@ -8,10 +8,10 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from myoquat.environments.stepping import with_joint_stops
-from myoquat.environments.task import Situation, Start, Task
-from myoquat.environments.tasks import PointsTask, PoseTask, ReachTask, StandTask, library_tasks, load_task
-from myoquat.environments.vector import Environment, VectorEnvironment
+from .stepping import with_joint_stops
+from .task import Situation, Start, Task
+from .tasks import PointsTask, PoseTask, ReachTask, StandTask, library_tasks, load_task
+from .vector import Environment, VectorEnvironment
 
 for _name in library_tasks():
     gymnasium.register(

@@ -16,26 +16,13 @@ import numpy as np
 
 from myoquat.core import Array, MissingExtraError
 from myoquat.data import load_model
-from myoquat.environments.stepping import with_joint_stops
-from myoquat.environments.task import Task
-from myoquat.environments.tasks import PoseTask, ReachTask, StandTask
 from myoquat.joints.kinematics import point_position
 from myoquat.joints.quaternion import normalize, quaternion_multiply
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "elbow_pose",
-    "elbow_pose_fixed",
-    "finger_pose",
-    "finger_pose_fixed",
-    "finger_reach",
-    "finger_reach_fixed",
-    "hand_pose",
-    "hand_pose_fixed",
-    "hand_reach",
-    "hand_reach_fixed",
-    "leg_stand",
-]
+from .stepping import with_joint_stops
+from .task import Task
+from .tasks import PoseTask, ReachTask, StandTask
 
 TIPS = ("THtip_r", "IFtip_r", "MFtip_r", "RFtip_r", "LFtip_r")
 HAND_TARGETS = np.array(

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import MissingExtraError
-from myoquat.environments.vector import VectorEnvironment
 
-__all__ = ["stable_baselines3_env"]
+from .vector import VectorEnvironment
 
 
 def stable_baselines3_env(envs: VectorEnvironment) -> Any:

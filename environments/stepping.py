@@ -16,14 +16,13 @@ from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, Step
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
-from myoquat.environments.task import Situation, Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
 from myoquat.kernels.tracing.context import code_kept
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["ImplicitlyDamped", "Stepper", "StepsByClock", "with_implicit_damping", "with_joint_stops"]
+from .task import Situation, Task
 
 
 def with_implicit_damping(model: Model, step: float) -> Model:

@@ -16,8 +16,6 @@ from myoquat.joints.vectors import joined
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
-__all__ = ["Situation", "Start", "Task"]
-
 
 @frozen
 class Situation:

@@ -9,24 +9,13 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, frozen, real_array
 from myoquat.data import load_model
-from myoquat.environments.task import Situation, Start, Task
 from myoquat.joints import frames
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, rotation_matrix
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "PointsTask",
-    "PoseTask",
-    "ReachTask",
-    "ShoulderReach",
-    "StandTask",
-    "box",
-    "library_tasks",
-    "load_task",
-    "shoulder_reach",
-]
+from .task import Situation, Start, Task
 
 TASKS = {
     "elbow_pose": "myosuite",

@@ -15,13 +15,12 @@ from myoquat.apps.viewer.offscreen import Painter
 from myoquat.apps.viewer.scene import Look, frames
 from myoquat.apps.viewer.sources import opened
 from myoquat.core import Array, ArrayLike, check_type, check_types, real_array
-from myoquat.environments.stepping import Stepper
-from myoquat.environments.task import Start, Task
-from myoquat.environments.tasks import load_task
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
-__all__ = ["Environment", "VectorEnvironment"]
+from .stepping import Stepper
+from .task import Start, Task
+from .tasks import load_task
 
 
 def _ranges(model: Model, ranges: Mapping[str, Sequence[float]]) -> tuple[tuple[str, ...], Array]:

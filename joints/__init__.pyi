@@ -35,7 +35,7 @@ from .maps import (
     spatial_to_quaternion as spatial_to_quaternion,
     spatial_torque as spatial_torque,
 )
-from .multibody.body import Shape as Shape
+from .multibody.body import Body as Body, Shape as Shape
 from .multibody.indices import (
     BodyIndex as BodyIndex,
     CoordinateIndex as CoordinateIndex,
@@ -43,7 +43,7 @@ from .multibody.indices import (
     VelocityIndex as VelocityIndex,
 )
 from .multibody.sampling import random_system as random_system
-from .multibody.system import ArticulatedSystem as ArticulatedSystem, Body as Body
+from .multibody.system import ArticulatedSystem as ArticulatedSystem
 from .quaternion import (
     normalize as normalize,
     quaternion_conjugate as quaternion_conjugate,

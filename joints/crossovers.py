@@ -7,8 +7,6 @@ a row are loaded instead of being constants of the code.
 
 from enum import IntEnum
 
-__all__ = ["MinRows"]
-
 
 class MinRows(IntEnum):
     """The least number of rows from which one code in a loop pays, by use.

@@ -4,10 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = [
-    "ConstraintWarning", "CoordinateWarning", "ModelError", "OffSphereError", "errors_in", "in_file", "shortened"
-]  # fmt: skip
-
 MAX_CHARACTERS = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
 
 

@@ -9,15 +9,11 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.core import Array, ArrayLike, BoundedTable, content_key, frozen, lasting_content
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.ranges import check_array, check_state, warn_far
 from myoquat.kernels import formula, is_symbolic
 from myoquat.kernels.tracing.context import code_kept
 
-__all__ = [
-    "Call", "Input", "SystemLike", "compiled", "evaluate", "kernel_for", "system_of", "traced_once", "traced_programs"
-]  # fmt: skip
-
+from .multibody.system import ArticulatedSystem
+from .ranges import check_array, check_state, warn_far
 
 # ---- Compiled kernels by content: equal content asks for a kernel once, whoever asks ------------------------------
 

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, Pair
-from myoquat.joints.motion import Motion, accelerations, assembled, carried_sums, inertia_times, kinematics, world_poses
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import WORLD, Frame, Tree
-from myoquat.joints.vectors import cross, joined, joined_matrices, matvec, row_cross, transpose
 from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["acceleration", "center", "center_jacobian", "jacobian", "jacobian_rate", "momentum", "pose", "total_mass"]
+from .motion import Motion, accelerations, assembled, carried_sums, inertia_times, kinematics, world_poses
+from .multibody.system import ArticulatedSystem
+from .multibody.tree import WORLD, Frame, Tree
+from .vectors import cross, joined, joined_matrices, matvec, row_cross, transpose
 
 
 def branch(tree: Tree, link: int) -> Tree:

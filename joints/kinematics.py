@@ -17,13 +17,9 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, Pair
 from myoquat.joints import ModelError, frames
-from myoquat.joints.evaluation import Call, SystemLike
-from myoquat.joints.vectors import joined_matrices, matvec
 
-__all__ = [
-    "angular_momentum", "center_of_mass", "center_of_mass_jacobian", "frame_acceleration", "frame_jacobian",
-    "frame_jacobian_rate", "frame_pose", "frame_velocity", "momentum", "point_position"
-]  # fmt: skip
+from .evaluation import Call, SystemLike
+from .vectors import joined_matrices, matvec
 
 ORIGIN = (0.0, 0.0, 0.0)
 AXES = ("world", "local")

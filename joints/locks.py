@@ -12,11 +12,10 @@ import numpy as np
 
 from myoquat.core import FOREIGN, Array, BoundedTable, frozen
 from myoquat.joints import Angles, ArticulatedSystem, Joint
-from myoquat.joints.sequences import CONDITION_LIMIT
-from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.kernels import is_symbolic
 
-__all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_joints", "followed_sines", "near_locks"]
+from .rates import CONDITION_LIMIT
+from .types.follower import angles_of, named_coordinates
 
 ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
 FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates

@@ -21,14 +21,9 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike
 from myoquat.joints import E, E_inverse, G, T, euler_rate_inverse, euler_rate_matrix
-from myoquat.joints.vectors import QUATERNION, VECTOR3, transpose, vecmat
 from myoquat.kernels import as_array, formula
 
-__all__ = [
-    "constrained_to_spatial", "constrained_torque", "euler_to_spatial", "quaternion_radial", "quaternion_tangent",
-    "quaternion_to_constrained", "quaternion_to_spatial", "quaternion_torque", "spatial_to_constrained",
-    "spatial_to_euler", "spatial_to_quaternion", "spatial_torque"
-]  # fmt: skip
+from .vectors import QUATERNION, VECTOR3, transpose, vecmat
 
 
 @formula(J_Q=(4,), Q=QUATERNION)

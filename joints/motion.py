@@ -13,15 +13,11 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.joints import ArticulatedSystem, Joint
-from myoquat.joints.multibody.tree import WORLD, Link, Tree
-from myoquat.joints.vectors import cross, joined, matvec, symmetric_times, vecmat
 from myoquat.kernels import as_array
 from myoquat.kernels.tracing.context import memoize
 
-__all__ = [
-    "Motion", "accelerations", "assembled", "carried_sums", "gravity_accelerations", "inertia_times", "kinematics",
-    "placement", "to_child", "to_parent", "velocity_and_drift", "world_poses"
-]  # fmt: skip
+from .multibody.tree import WORLD, Link, Tree
+from .vectors import cross, joined, matvec, symmetric_times, vecmat
 
 Parts = TypeVar("Parts", bound=tuple[Any, ...])
 ZERO = np.zeros(3)

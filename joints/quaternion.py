@@ -10,26 +10,9 @@ shape, a number that is not finite, or a zero quaternion.
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types, scipy
-from myoquat.joints.vectors import (
-    MATRIX3,
-    QUATERNION,
-    VECTOR3,
-    components,
-    cross,
-    dot,
-    matrix,
-    prescaled,
-    transpose,
-    vector,
-)
 from myoquat.kernels.symbolic.arrays import ADVICE, arctan2, as_array, formula, is_symbolic
 
-__all__ = [
-    "normalize", "quaternion_conjugate", "quaternion_exp", "quaternion_from_matrix", "quaternion_from_rotation",
-    "quaternion_from_scalar_last", "quaternion_log", "quaternion_multiply", "quaternion_to_scalar_last",
-    "random_quaternions", "rotation_from_quaternion", "rotation_matrix", "rotation_vector_rate"
-]  # fmt: skip
-
+from .vectors import MATRIX3, QUATERNION, VECTOR3, components, cross, dot, matrix, prescaled, transpose, vector
 
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
 ORTHONORMAL_TOLERANCE = 1e-6  # largest |R^T R - I| of a float matrix that counts as a rotation

@@ -17,15 +17,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_unmasked, frozen
-from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
-__all__ = [
-    "MAX_NUMBER", "UNIT_TOLERANCE", "Bound", "Fraction", "NotNegative", "Positive", "Range", "check_array",
-    "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of",
-    "size_limit", "vectors_of", "warn_far"
-]  # fmt: skip
-
+from .errors import CoordinateWarning, ModelError, OffSphereError
 
 MAX_NUMBER = 1e30  # size of a number in a file or a model
 

@@ -14,10 +14,9 @@ Source: [Graf] B. Graf, Quaternions and Dynamics, arXiv:0811.2889.
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_unmasked
-from myoquat.joints.vectors import QUATERNION, components, dot, matrix, prescaled, transpose, vecmat
 from myoquat.kernels import as_array, formula, is_symbolic
 
-__all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained", "ill_conditioned"]
+from .vectors import QUATERNION, components, dot, matrix, prescaled, transpose, vecmat
 
 CONDITION_LIMIT = 1e12  # maps that divide raise past this condition number
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, real_array
-from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
-from myoquat.joints.rates import CONDITION_LIMIT, ill_conditioned
-from myoquat.joints.vectors import (
+from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, is_symbolic
+
+from .quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
+from .rates import ill_conditioned
+from .vectors import (
     QUATERNION,
     VECTOR3,
     axis_angle_matrix,
@@ -24,15 +26,6 @@ from myoquat.joints.vectors import (
     vecmat,
     vector,
 )
-from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, is_symbolic
-
-__all__ = [
-    "CONDITION_LIMIT", "SEQUENCES", "axis_quaternion", "beside_lock", "child_axes", "condition_davenport",
-    "condition_euler", "davenport_from_quaternion", "davenport_rate_matrix", "euler_from_quaternion",
-    "euler_rate_inverse", "euler_rate_matrix", "lock_sine", "quaternion_from_davenport", "quaternion_from_euler",
-    "rotation_matrix_from_euler", "unreached_angle", "wrapped"
-]  # fmt: skip
-
 
 # ---- Euler sequences: the twelve intrinsic ones, named by capitals as in SciPy ------------------------------------
 #

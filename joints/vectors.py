@@ -11,13 +11,6 @@ import numpy as np
 from myoquat.core import Array, ArrayLike
 from myoquat.kernels import Argument, as_array
 
-__all__ = [
-    "axial", "axis_angle_matrix", "block_diagonal", "congruent", "cross", "dot", "full", "inverse_columns", "joined",
-    "joined_matrices", "matvec", "mirrored", "product_upper", "row_cross", "skew", "spread", "steiner",
-    "symmetric_times", "upper", "vecmat"
-]  # fmt: skip
-
-
 ROWS = [0, 1, 2, 0, 0, 1]  # of the six entries
 COLUMNS = [0, 1, 2, 1, 2, 2]
 _FULL = [0, 3, 4, 3, 1, 5, 4, 5, 2]  # which of the six each of the nine is

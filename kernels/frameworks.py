@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, frozen, jax, torch
-from myoquat.kernels.runtime.kernel import Kernel
-from myoquat.kernels.tracing.tape import Shape
 
-__all__ = ["Differentiable", "as_jax", "as_torch"]
+from .runtime.kernel import Kernel
+from .tracing.tape import Shape
 
 
 @frozen

@@ -24,29 +24,17 @@ from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.actuators import Actuator, with_controls
-from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce
-from myoquat.muscle.forces.base import loads_of
-from myoquat.muscle.laws import ForceLaw
-from myoquat.muscle.loads import Load, body_wrenches, generalized_force
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
-from myoquat.muscle.segments import path_segments
-from myoquat.muscle.segments.lengths import lengths
-from myoquat.muscle.states import forces
 
-__all__ = [
-    "Instant",
-    "acts_on_bodies",
-    "check_placed",
-    "elastic_muscles",
-    "energy",
-    "energy_rate",
-    "is_timed",
-    "tensions",
-    "torques",
-    "wrenches",
-]
+from .actuators import Actuator, with_controls
+from .forces import LoadingForce, MeasuredForce, PassiveForce
+from .forces.base import loads_of
+from .laws import ForceLaw
+from .loads import Load, body_wrenches, generalized_force
+from .model import Model
+from .path import Muscle
+from .segments import path_segments
+from .segments.lengths import lengths
+from .states import forces
 
 
 @frozen

@@ -8,8 +8,6 @@ from myoquat.core import Array, Record, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Positive, Range, check_ranges
 
-__all__ = ["ActivationDynamics"]
-
 FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear", "integral")
 
 

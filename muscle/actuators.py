@@ -14,7 +14,8 @@ from myoquat.joints.ranges import Bound, Positive
 from myoquat.joints.vectors import dot, matvec, vecmat, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force, unit_vector, world_point
+
+from .loads import ActingPart, Load, Poses, generalized_force, unit_vector, world_point
 
 __all__ = [
     "ActivationCoordinateActuator",
@@ -29,7 +30,6 @@ __all__ = [
     "delayed",
     "delayed_rates",
 ]
-
 
 # ---- What every actuator can do -------------------------------------------------------------------------------------
 

@@ -11,13 +11,11 @@ from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call, kernel_for
 from myoquat.joints.ranges import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.acting import Instant, is_timed
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
-from myoquat.muscle.states import state_names
 
-__all__ = ["MuscleCall", "eliminated_components", "quaternions"]
-
+from .acting import Instant, is_timed
+from .model import Model
+from .path import Muscle
+from .states import state_names
 
 ROWS_PER_CHECK = 8192  # poses that a kernel checks at once; arrays with fewer numbers are checked without it
 

@@ -15,19 +15,8 @@ from myoquat.joints import ArticulatedSystem, ModelError, rotation_matrix
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
-from myoquat.muscle.loads import Poses, check_part, unit_vector, world_point
 
-__all__ = [
-    "CURVED",
-    "ContactCapsule",
-    "ContactEllipsoid",
-    "ContactHalfSpace",
-    "ContactSphere",
-    "ContactSurface",
-    "Touch",
-    "can_touch",
-    "touch",
-]
+from .loads import Poses, check_part, unit_vector, world_point
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)

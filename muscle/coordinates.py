@@ -13,8 +13,6 @@ from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.ranges import check_ranges
 
-__all__ = ["Coordinate", "Coupler", "Marker", "check_couplers", "follow", "in_order", "linear_couplings"]
-
 
 @frozen
 class Coordinate(Record):

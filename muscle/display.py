@@ -7,15 +7,13 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, frozen, real_array
 from myoquat.joints import Body
 from myoquat.joints.vectors import vecmat
-from myoquat.muscle.loads import world_point
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import MusclePath, different_paths
-from myoquat.muscle.segments.stops import contacts
-from myoquat.muscle.wrapping import Piece, Wrap
-from myoquat.muscle.wrapping.route import after, before, in_order
 
-__all__ = ["Poses", "Stick", "farthest_point", "polylines", "stick_figure", "stick_figures", "up_of"]
-
+from .loads import world_point
+from .model import Model
+from .path import MusclePath, different_paths
+from .segments.stops import contacts
+from .wrapping import Piece, Wrap
+from .wrapping.route import after, before, in_order
 
 # ---- Paths of muscles as lines with a fixed number of points, for many poses at once --------------------------------
 

@@ -17,42 +17,17 @@ from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import acting, states
-from myoquat.muscle.acting import Instant, check_placed
-from myoquat.muscle.argument_validation import MuscleCall, eliminated_components
-from myoquat.muscle.forces import ContactForce
-from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
-from myoquat.muscle.model import Model, check_laws
-from myoquat.muscle.segments import tables
-from myoquat.muscle.segments.flags import flags
-from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths
-from myoquat.muscle.segments.path_segments import wrenches
-from myoquat.muscle.states import elastic, state_names, state_slices
 
-__all__ = [
-    "acting_torques",
-    "acting_wrenches",
-    "activation_rates",
-    "actuator_forces",
-    "contact_forces",
-    "contact_pairs",
-    "elastic_energy",
-    "equilibria",
-    "equilibrium_states",
-    "force_wrenches",
-    "law_forces",
-    "limit_torques",
-    "muscle_forces",
-    "muscle_state_rates",
-    "muscle_state_residuals",
-    "muscle_torques",
-    "muscle_wrenches",
-    "path_flags",
-    "path_jacobian",
-    "path_lengths",
-    "tensions_at_rest",
-    "unit_wrenches",
-]
-
+from .acting import Instant, check_placed
+from .argument_validation import MuscleCall, eliminated_components
+from .forces import ContactForce
+from .laws.equilibrium import LawType, equilibrium_lengths, numbers_of
+from .model import Model, check_laws
+from .segments import tables
+from .segments.flags import flags
+from .segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths
+from .segments.path_segments import wrenches
+from .states import elastic, state_names, state_slices
 
 JACOBIAN_VARIABLES = ("velocity", "coordinates", "quaternion", "constrained")
 

@@ -16,8 +16,6 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.joints import ModelError
 
-__all__ = ["FUNCTIONS", "check_expression", "evaluate"]
-
 MAX_CHARACTERS = 4000  # of one expression
 MAX_NESTING = 60  # of parentheses and signs, below Python's limit on recursion
 TOO_DEEP = f"it is nested more than {MAX_NESTING} deep"

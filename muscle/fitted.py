@@ -14,21 +14,8 @@ from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.points import DrivenPoint, PathPoint
 
-__all__ = [
-    "FittedPoint",
-    "FittedSet",
-    "LengthPoint",
-    "PoseFunction",
-    "PoseVariables",
-    "SurfaceTerm",
-    "fitted_path",
-    "function_path",
-    "powers_up_to",
-    "straight_length",
-    "surface_shape",
-]
+from .points import DrivenPoint, PathPoint
 
 
 @frozen

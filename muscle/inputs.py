@@ -13,8 +13,6 @@ from myoquat.joints import ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.functions import AxisFunction
 
-__all__ = ["InputsOverTime", "PrescribedInput"]
-
 
 @frozen
 class PrescribedInput(Record):

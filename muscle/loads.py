@@ -15,22 +15,6 @@ from myoquat.joints.ranges import UNIT_TOLERANCE, check_ranges
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = [
-    "BODIES",
-    "ActingPart",
-    "Load",
-    "LoadFrames",
-    "Poses",
-    "body_wrenches",
-    "carried_force",
-    "check_part",
-    "generalized_force",
-    "named_bodies",
-    "point_velocity",
-    "unit_vector",
-    "world_point",
-]
-
 Poses = Mapping[str, tuple[Array, Array]]
 FRAMES = ("force_frame", "point_frame")  # fields that name bodies, or the world by None
 BODIES = ("body", "first", "second", *FRAMES)  # fields that name bodies

@@ -8,10 +8,10 @@ import numpy as np
 from myoquat.core import Array, Record, frozen
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
-from myoquat.muscle.laws import HillLaw
+
+from .laws import HillLaw
 
 __all__ = ["Bhargava2004", "Fiber", "MetabolicCost", "Umberger2010"]
-
 
 # ---- What every model of metabolic power shares ---------------------------------------------------------------------
 # The state of a fiber, its mass, and bounds of what it can cost.

@@ -14,20 +14,19 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, Record, check_types, content_digest, frozen, html
 from myoquat.joints import ArticulatedSystem, CoordinateWarning, FixedJoint, ModelError, conversion
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.multibody.system import check_state
+from myoquat.joints.ranges import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.activation import ActivationDynamics
-from myoquat.muscle.actuators import Actuator, delayed
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings
-from myoquat.muscle.forces import PassiveForce
-from myoquat.muscle.forces.coordinates import CoordinateLimit
-from myoquat.muscle.inputs import PrescribedInput
-from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
-from myoquat.muscle.laws.hill import HillLaw
-from myoquat.muscle.path import Muscle, MuscleGroup, MusclePath, paths_on_bones
-from myoquat.muscle.points import PathPoint
 
-__all__ = ["Model", "check_laws"]
+from .activation import ActivationDynamics
+from .actuators import Actuator, delayed
+from .coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings
+from .forces import PassiveForce
+from .forces.coordinates import CoordinateLimit
+from .inputs import PrescribedInput
+from .laws.degroote_fregly import DeGrooteFregly2016
+from .laws.hill import HillLaw
+from .path import Muscle, MuscleGroup, MusclePath, paths_on_bones
+from .points import PathPoint
 
 
 @frozen

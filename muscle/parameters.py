@@ -18,12 +18,10 @@ from myoquat.joints.multibody.body import INERTIA_TOLERANCE
 from myoquat.joints.ranges import UNIT_TOLERANCE, check_array
 from myoquat.joints.vectors import full
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.fitted import FittedPoint
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, MusclePath, different_paths
 
-__all__ = ["Parameters", "parameter_names"]
-
+from .fitted import FittedPoint
+from .model import Model
+from .path import Muscle, MusclePath, different_paths
 
 # ---- Names of the numbers in a model, found by walking its dataclasses ----------------------------------------------
 #     gravity.z

@@ -7,12 +7,11 @@ from typing import ClassVar
 from myoquat.core import Record, assign, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.ranges import Fraction, Positive, check_ranges
-from myoquat.muscle.activation import ActivationDynamics
-from myoquat.muscle.laws import ForceLaw
-from myoquat.muscle.points import ConditionalPoint, PathPoint
-from myoquat.muscle.wrapping import Wrap, acting_surfaces, holds_end
 
-__all__ = ["Muscle", "MuscleGroup", "MusclePath", "Pulley", "different_paths", "paths_on_bones"]
+from .activation import ActivationDynamics
+from .laws import ForceLaw
+from .points import ConditionalPoint, PathPoint
+from .wrapping import Wrap, acting_surfaces, holds_end
 
 
 @frozen

@@ -10,9 +10,8 @@ from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.loads import check_part
 
-__all__ = ["RANGE_MARGIN", "ConditionalPoint", "DrivenPoint", "MovingPoint", "PathPoint"]
+from .loads import check_part
 
 RANGE_MARGIN = 1e-5  # by which OpenSim widens the range of a conditional point, in the coordinate's unit
 

@@ -11,18 +11,16 @@ from myoquat.core import Array
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoop, PointOnLine, Weld
 from myoquat.joints.multibody.scaling import scaled_system
-from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
-from myoquat.muscle.coordinates import Coupler, follow
-from myoquat.muscle.evaluate import path_lengths
-from myoquat.muscle.fitted import FittedPoint
-from myoquat.muscle.forces import HuntCrossley, PointSpring, SmoothSphereHalfSpace
-from myoquat.muscle.forces.bodies import FrameForce
-from myoquat.muscle.forces.coordinates import CoordinateForce
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, MusclePath
 
-__all__ = ["Stretch", "scaled", "scaled_part"]
-
+from .contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
+from .coordinates import Coupler, follow
+from .evaluate import path_lengths
+from .fitted import FittedPoint
+from .forces import HuntCrossley, PointSpring, SmoothSphereHalfSpace
+from .forces.bodies import FrameForce
+from .forces.coordinates import CoordinateForce
+from .model import Model
+from .path import Muscle, MusclePath
 
 Factors = Mapping[str, Array]
 

@@ -12,26 +12,13 @@ from myoquat.core import Array, ArrayLike, check_types
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.activation import ActivationDynamics
-from myoquat.muscle.laws import ForceLaw, HillLaw
-from myoquat.muscle.laws.equilibrium import LawType, law_type_of
-from myoquat.muscle.laws.shared_structure import of_laws
-from myoquat.muscle.model import Model
-from myoquat.muscle.segments.path_segments import paths_at
 
-__all__ = [
-    "activation_rates",
-    "check_start",
-    "elastic",
-    "forces",
-    "forces_of_laws",
-    "rates",
-    "residuals",
-    "residuals_of_laws",
-    "state_names",
-    "state_slices",
-    "torques",
-]
+from .activation import ActivationDynamics
+from .laws import ForceLaw, HillLaw
+from .laws.equilibrium import LawType, law_type_of
+from .laws.shared_structure import of_laws
+from .model import Model
+from .segments.path_segments import paths_at
 
 OfLaw = Callable[[ForceLaw, Array], Array]  # of a law and its row: length, speed, activation, states, their rates
 

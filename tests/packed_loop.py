@@ -7,8 +7,6 @@ import numpy as np
 from myoquat.kernels import fixed_point
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
-__all__ = ["iterate"]
-
 
 def iterate(step, start, constants, count, settle=0.0, where=True, left=None):
     """(..., n) z after `count` times z <- step(z, constants), from z = `start` (..., n), with constants (..., c), where

@@ -62,22 +62,13 @@ def test_functions_are_short():
     assert not long, f"over {LONGEST_FUNCTION} lines: {long}"
 
 
-def public_names(file: Path) -> set[str]:
-    """`__all__` of a file, where it is written as a list of names."""
-    for node in parsed(file).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-            return {c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant) and isinstance(c.value, str)}
-    return set()
-
-
 def private_functions(file: Path):
-    """Functions that are neither in `__all__` nor public methods of a class there, those inside others included."""
-    public = public_names(file)
+    """Functions whose own name or class starts with an underscore, and those inside others."""
     open_ones = set()
     for node in parsed(file).body:
-        if isinstance(node, Function) and node.name in public:
+        if isinstance(node, Function) and not node.name.startswith("_"):
             open_ones.add(node)
-        elif isinstance(node, ast.ClassDef) and node.name in public:
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             methods = (item for item in node.body if isinstance(item, Function))
             open_ones |= {m for m in methods if not m.name.startswith("_") or m.name in ("__init__", "__call__")}
     return [node for node in nodes(file) if isinstance(node, Function) and node not in open_ones]

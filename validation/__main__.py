@@ -10,8 +10,6 @@ from myoquat.apps.report import check_report
 from validation.instrumented_shoulder import RULES
 from validation.pages import NEEDS_NO_FOLDER, PAGES, PageOptions
 
-__all__ = ["command", "main"]
-
 STUDIES = ("instrumented_shoulder", "belli_shoulder", "emg_driven_leg", "gait", "quaternion_jacobians")
 
 

@@ -10,8 +10,6 @@ import click
 
 from validation.pages import NEEDS_NO_FOLDER, PAGES, PageOptions
 
-__all__ = ["main", "studies_in"]
-
 FILES = {"instrumented_shoulder": "measured_force_*.txt", "belli_shoulder": "TSM_subject_noWeight.osim",
          "emg_driven_leg": "*_emgFilt.sto"}  # fmt: skip
 

@@ -27,23 +27,6 @@ from myoquat.muscle.model import Model
 from validation.solver_laws import with_solver_laws
 from validation.solver_steps import central_rates, filtered
 
-__all__ = [
-    "HASHES",
-    "STUDY",
-    "Abduction",
-    "cone_of",
-    "load_shoulder",
-    "model_of",
-    "most_active",
-    "moving",
-    "reserves",
-    "solve",
-    "table_of",
-    "times_of",
-    "trial_names",
-    "with_bands",
-]
-
 NOTHING: Mapping[str, str] = MappingProxyType({})
 STUDY = "Belli and others, PLoS ONE 18, 2023, 10.1371/journal.pone.0295003"
 CUTOFF = 3.0  # [Hz]

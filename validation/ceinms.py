@@ -23,8 +23,6 @@ from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import SimmSpline
 
-__all__ = ["CeinmsMuscle", "CeinmsSubject", "ceinms_force", "load_subject"]
-
 NUMBERS = ("C1", "C2", "shapeFactor", "optimalFiberLength", "pennationAngle", "tendonSlackLength", "maxIsometricForce",
            "strengthCoefficient")  # fmt: skip
 CURVES = ("activeForceLength", "passiveForceLength", "forceVelocity")

@@ -11,8 +11,6 @@ from pathlib import Path
 from myoquat.apps.report import Said
 from validation.files import file_states
 
-__all__ = ["FACTORS", "credibility", "pedigree"]
-
 QUESTION, LIMITS = "Question of the study", "What the model gets wrong, and limits"
 FACTORS = (QUESTION, "Data pedigree", "Verification", "Validation", "Input pedigree", "Uncertainty characterization",
            "Results robustness", "Use history", "Management and reproducibility", LIMITS)  # fmt: skip

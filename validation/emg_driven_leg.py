@@ -25,23 +25,6 @@ from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
 from validation.ceinms import CeinmsSubject, ceinms_force, load_subject
 
-__all__ = [
-    "CALIBRATED",
-    "HASHES",
-    "JOINTS",
-    "MODEL",
-    "UNCALIBRATED",
-    "LegData",
-    "calibrated",
-    "cross_validation",
-    "errors_table",
-    "load_leg",
-    "measured",
-    "part",
-    "published_moments",
-    "trial_names",
-]
-
 JOINTS = ("ankle_angle_r", "knee_angle_r")
 CUTOFF = 10.0  # [Hz] of the motion
 ERROR_TIME = 0.5  # [s] per independent error: about two per stride, since errors of a stride recur in the next

@@ -13,8 +13,6 @@ from validation.emg_driven_leg import JOINTS, LegData, measured, part, published
 from validation.instrumented_shoulder import Comparison, Trial
 from validation.leg_bands import JointForces
 
-__all__ = ["activation_figure", "force_figures", "joint_force_figure", "last_seconds", "moment_figure"]
-
 AXES_PER_ROW = 4
 SHOWN_SECONDS = 5.0  # [s] of a trial
 LABELS = ("glenohumeral force [N]", "forward [N]", "upward [N]", "lateral [N]")

@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["file_states"]
-
 
 def file_states(folder: Path, hashes: Mapping[str, str]) -> dict[str, str]:
     """Of every file with a published hash: "as published", "other content" or "missing"."""

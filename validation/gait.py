@@ -21,8 +21,6 @@ from myoquat.core import Array, figure_label, frozen, legend_above, small_axes
 from myoquat.data import load_model, load_table
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Beside", "compare_folder", "difference_figure", "table_of"]
-
 PREFIX, SETUPS = "std_", "*[Ss]etup*.xml"
 COMPARED = (".sto", ".mot", ".osim")
 DRAWN, AXES_PER_ROW = 6, 3

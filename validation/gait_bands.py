@@ -30,8 +30,6 @@ from myoquat.data.motions import load_forces, load_markers
 from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, read_setup
 from myoquat.data.setups.analyses import StaticOptimizationSetup
 
-__all__ = ["bands_of", "curves_of"]
-
 TIME_DIGITS = 9  # recorded times that agree to these are one
 RESERVE = 1.0  # [N m, N] of a unit control
 

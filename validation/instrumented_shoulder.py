@@ -41,29 +41,6 @@ from myoquat.muscle.model import Model
 from validation.rules import BorderCone, published_rules
 from validation.solver_laws import with_solver_laws
 
-__all__ = [
-    "CONVEX",
-    "HASHES",
-    "JOINT",
-    "MARKERS",
-    "RULES",
-    "STUDY",
-    "Comparison",
-    "Trial",
-    "carried_by_reserves",
-    "compare",
-    "force_of",
-    "force_with_bands",
-    "glenoid_axes",
-    "load_trial",
-    "measured_force",
-    "reserves_of_study",
-    "setup_of",
-    "study_model",
-    "table_of",
-    "with_magnitude",
-]
-
 JOINT = "GlenoHumeral"
 MARKERS = ("HumHead_Center", "Glenoid_Center", "Glenoid_Edge")
 RULES = ("none", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")

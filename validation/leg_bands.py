@@ -19,8 +19,6 @@ from myoquat.core import Array, indices_of
 from myoquat.data.motions.motion import selected_frames
 from validation.emg_driven_leg import JOINTS
 
-__all__ = ["SOURCES", "JointForces", "joint_forces", "moments_with_bands"]
-
 SOURCES = ("parameters", "attachments")
 
 

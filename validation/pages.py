@@ -27,8 +27,6 @@ from validation.leg_bands import joint_forces, moments_with_bands
 from validation.published import at_published_angles
 from validation.statements import STATEMENTS
 
-__all__ = ["NEEDS_NO_FOLDER", "PAGES", "PageOptions"]
-
 DRAWS = 2000  # of the posterior
 BAND_FRAMES, LEG_FRAMES = 51, 101  # of curves; of strides
 MIN_SAMPLES_PER_TRIAL = 16  # where all trials of a study share the samples

@@ -28,8 +28,6 @@ from validation.instrumented_shoulder import (
 from validation.rules import BorderCone, published_rules
 from validation.solver_steps import as_set, central_rates, filtered
 
-__all__ = ["at_published_angles"]
-
 CONSTRAINT_STRENGTH_N = 100.0  # [N] of a unit control of a constraint's force; its weight is zero
 
 

@@ -23,8 +23,6 @@ from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_t
 from myoquat.muscle import Parameters, path_jacobian
 from myoquat.muscle.model import Model
 
-__all__ = ["MODELS", "analysed", "error_figure", "path_figure", "singular_figure", "table_of"]
-
 MODELS = ("mapping_analysis", "two_link")
 SEED = 0
 ERROR = "largest error"

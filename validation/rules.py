@@ -12,16 +12,6 @@ from myoquat.analysis.recruitment.stability import OrientedRule, SearchedRule, S
 from myoquat.core import Array, check_types, frozen
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "GLENOID_POLYNOMIAL",
-    "BorderCone",
-    "ConditionalPenalty",
-    "CurvedPenalty",
-    "DirectionPenalty",
-    "PlanarPenalty",
-    "published_rules",
-]
-
 FULL_TURN = 2 * np.pi
 # The stability ratio of the glenoid about its axis, from concavity-compression tests. They are coefficients of powers 0
 # to 6 of the angle [rad] from its superior edge over the anterior one. Source: I. M. I. Hasan et al., IEEE TNSRE, 2025,

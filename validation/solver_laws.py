@@ -10,8 +10,6 @@ from dataclasses import fields, replace
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.model import Model
 
-__all__ = ["with_solver_laws"]
-
 
 def with_solver_laws(model: Model) -> Model:
     """The model with the muscles of the solver."""

@@ -17,8 +17,6 @@ from myoquat.data import Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.model import Model
 
-__all__ = ["as_set", "central_rates", "filtered"]
-
 ORDER = 4  # of each of the two passes
 PADDING = 3 * ORDER  # frames at each end, as MATLAB's filtfilt adds them
 

@@ -1,7 +1,5 @@
 """The statements of the pages under each credibility factor of a study."""
 
-__all__ = ["STATEMENTS"]
-
 QUESTION, LIMITS = "Question of the study", "What the model gets wrong, and limits"
 BANDS = ("Markers (placement 5 mm, noise 0.5 mm), strengths (0.2 of the logarithm), attachments (3 mm) and inertias "
          "(0.1 of the logarithm) vary together; bands and shares are above.")  # fmt: skip

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.comparison.engines import MujocoSide, OpensimSide
-from myoquat.analysis.comparison.report import ModelComparison, Names
-from myoquat.analysis.comparison.sides import BodyMass, Matching, ModelSide, Request, Side, match_names
 from myoquat.analysis.recruitment.power import PoseSample, sample_poses
 from myoquat.core import PATH, MissingExtraError, check_types
 from myoquat.data import load_model, load_motion
@@ -19,7 +16,9 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
 
-__all__ = ["compare_models", "engine_of"]
+from .engines import MujocoSide, OpensimSide
+from .report import ModelComparison, Names
+from .sides import BodyMass, Matching, ModelSide, Request, Side, match_names
 
 
 def engine_of(path: Path) -> MujocoSide | OpensimSide:

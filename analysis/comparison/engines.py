@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.comparison.sides import CENTER, BodyMass, Quantities, Request, Side, by_name
 from myoquat.core import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec
 
-__all__ = ["MujocoSide", "OpensimSide"]
+from .sides import CENTER, BodyMass, Quantities, Request, Side, by_name
 
 HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
 FREE, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 2, 3, 4  # MuJoCo's numbers

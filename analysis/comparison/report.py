@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.comparison.sides import CENTER, Match, Matching, ModelSide, Quantities, Request, Side
 from myoquat.core import Array, frozen, indices_of, pandas, printable
 from myoquat.joints.vectors import vecmat
+
+from .sides import CENTER, Match, Matching, ModelSide, Quantities, Request, Side
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ModelComparison", "Names"]
 
 Record = dict[str, Any]
 QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle

@@ -16,19 +16,6 @@ from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
 
-__all__ = [
-    "CENTER",
-    "BodyMass",
-    "Match",
-    "Matching",
-    "ModelSide",
-    "Quantities",
-    "Request",
-    "Side",
-    "by_name",
-    "match_names",
-]
-
 
 @frozen
 class BodyMass:

@@ -1,9 +1,9 @@
 """Optimal control: motions and controls that minimise goals, by collocation on the group and IPOPT."""
 
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
-from myoquat.analysis.control.explanation import Explanation, Finding
-from myoquat.analysis.control.forward import Forward, MeasuredMesh, Refinement
-from myoquat.analysis.control.goals.base import (
+from .conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
+from .explanation import Explanation, Finding
+from .forward import Forward, MeasuredMesh, Refinement
+from .goals.base import (
     Accelerations,
     ChangeGoal,
     ControlRates,
@@ -15,23 +15,17 @@ from myoquat.analysis.control.goals.base import (
     OwnEndGoal,
     OwnGoal,
 )
-from myoquat.analysis.control.goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
-from myoquat.analysis.control.goals.muscles import Effort, MetabolicEnergy, TendonForceRates
-from myoquat.analysis.control.goals.tracking import (
-    TrackCoordinates,
-    TrackMarkers,
-    TrackOrientations,
-    TrackPose,
-    TrackSpeeds,
-)
-from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve_torques
-from myoquat.analysis.control.phases import Join, PhasedSolution, Phases
-from myoquat.analysis.control.plants import Equations
-from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.problem import Problem
-from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
-from myoquat.analysis.control.transcriptions import (
+from .goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
+from .goals.muscles import Effort, MetabolicEnergy, TendonForceRates
+from .goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations, TrackPose, TrackSpeeds
+from .moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve_torques
+from .phases import Join, PhasedSolution, Phases
+from .plants import Equations
+from .points import Point
+from .problem import Problem
+from .solution import Solution
+from .solvers.ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
+from .transcriptions import (
     TRANSCRIPTIONS,
     Gauss,
     HermiteSimpson,

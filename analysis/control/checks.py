@@ -5,29 +5,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from myoquat.analysis.control.conditions import Periodic, periodic_pairs
-from myoquat.analysis.control.discretization import Discretization, Sites, Statement
-from myoquat.analysis.control.plants import ModelPlant, Plant
-from myoquat.analysis.control.plants.base import Bound
-from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.core import Array
 from myoquat.data.motions import Motion
 from myoquat.muscle import Model
 from myoquat.muscle.constraints.path_length import solved_surface
 
-__all__ = [
-    "MAX_INTERVALS",
-    "check_finite",
-    "check_guess",
-    "check_guessed_duration",
-    "check_guessed_motion",
-    "check_inside",
-    "check_periodic_ends",
-    "check_same_unknowns",
-    "check_scales",
-    "check_third_derivatives",
-    "independent_limits",
-]
+from .conditions import Periodic, periodic_pairs
+from .discretization import Discretization, Sites, Statement
+from .plants import ModelPlant, Plant
+from .plants.base import Bound
+from .quantities import Ends, Quantities
 
 MAX_INTERVALS = 100_000  # of a problem; its program has some hundred numbers for each
 GUESS_TOLERANCE = 1e-6  # by which a guess may violate its bounds

@@ -8,23 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.quantities import Quantities
 from myoquat.core import CALLABLE, Array, ArrayLike, Record, check_types, content_key, frozen, real_array
 from myoquat.joints.types import SphericalJoint
 from myoquat.joints.vectors import vector
 
-__all__ = [
-    "BoundaryConstraint",
-    "PathCondition",
-    "PathConstraint",
-    "Periodic",
-    "equality",
-    "interval_of",
-    "periodic_constraint",
-    "periodic_pairs",
-]
+from .plants import Plant
+from .points import Point
+from .quantities import Quantities
 
 
 def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:

@@ -11,12 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
-from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
-from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import Names, Point
-from myoquat.analysis.control.program import Block, BlockFormula, Program
-from myoquat.analysis.control.transcriptions import (
+from myoquat.core import Array, content_key, frozen
+from myoquat.data.motions import Forces
+from myoquat.joints.functions.splines import chosen
+from myoquat.joints.vectors import vector
+from myoquat.kernels.symbolic.arrays import as_array
+
+from .conditions import BoundaryConstraint, PathCondition
+from .goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
+from .plants import Plant
+from .points import Names, Point
+from .program import Block, BlockFormula, Program
+from .transcriptions import (
     FIELDS,
     STATE,
     Between,
@@ -29,13 +35,6 @@ from myoquat.analysis.control.transcriptions import (
     Values,
     split,
 )
-from myoquat.core import Array, content_key, frozen
-from myoquat.data.motions import Forces
-from myoquat.joints.functions.splines import chosen
-from myoquat.joints.vectors import vector
-from myoquat.kernels.symbolic.arrays import as_array
-
-__all__ = ["Discretization", "Posed", "Rows", "Sites", "Statement", "constraint_rows", "load_numbers_at"]
 
 
 def load_numbers_at(loads: Forces, t: Array) -> Array:

@@ -6,12 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Rows
-from myoquat.analysis.control.program import Program
-from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.core import Array, frozen
 
-__all__ = ["Explanation", "Finding", "explanation_of"]
+from .discretization import Rows
+from .program import Program
+from .solvers.ipopt import Iterates
 
 MAX_SHOWN = 5  # of the worst constraints and multipliers
 ACTIVE_TOLERANCE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it holds

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Statement, load_numbers_at
-from myoquat.analysis.control.plants import ModelPlant, PrescribedPlant
-from myoquat.analysis.control.points import Point
 from myoquat.core import Array, Record, content_key, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel, compile
 
-__all__ = ["Forward", "MeasuredMesh", "Refinement", "interval_errors", "mesh_lines", "refined", "run_forward"]
+from .discretization import Statement, load_numbers_at
+from .plants import ModelPlant, PrescribedPlant
+from .points import Point
 
 
 @frozen

@@ -6,12 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Sites, Statement
-from myoquat.analysis.control.goals.tracking import TrackMarkers, TrackOrientations, TrackPose
-from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, PrescribedPlant
-from myoquat.analysis.control.points import interpolated_pose, interpolated_velocity
-from myoquat.analysis.control.quantities import Quantities
-from myoquat.analysis.control.transcriptions import Layout
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.core import Array, real_array
 from myoquat.data.motions import Markers, Motion, Orientations
@@ -19,7 +13,12 @@ from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["default_sites", "sites_at_rest", "sites_of_mapping", "sites_of_motion", "with_fibers"]
+from .discretization import Sites, Statement
+from .goals.tracking import TrackMarkers, TrackOrientations, TrackPose
+from .plants import ModelPlant, MuscledPlant, PrescribedPlant
+from .points import interpolated_pose, interpolated_velocity
+from .quantities import Quantities
+from .transcriptions import Layout
 
 DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 

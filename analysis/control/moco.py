@@ -16,12 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Sites, Statement
-from myoquat.analysis.control.guesses import with_fibers
-from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, Plant, PrescribedPlant
-from myoquat.analysis.control.points import interpolated_pose
-from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.transcriptions import Layout
 from myoquat.core import PATH, Array, check_types, frozen, pandas as pd, real_array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
@@ -34,17 +28,12 @@ from myoquat.muscle import Model, muscle_forces
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import HillLaw
 
-__all__ = [
-    "MocoTrajectory",
-    "drivable_coordinates",
-    "joint_names",
-    "load_moco_trajectory",
-    "moco_trajectory",
-    "reserve_torques",
-    "sites_of_trajectory",
-    "units_on_ground",
-    "velocity_of",
-]
+from .discretization import Sites, Statement
+from .guesses import with_fibers
+from .plants import ModelPlant, MuscledPlant, Plant, PrescribedPlant
+from .points import interpolated_pose
+from .solution import Solution
+from .transcriptions import Layout
 
 # ---- Reserves and residuals: the torques that Moco's operators add ------------------------------------------------
 

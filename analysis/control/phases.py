@@ -8,20 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.checks import check_same_unknowns
-from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
-from myoquat.analysis.control.discretization import Posed, Rows, constraint_rows
-from myoquat.analysis.control.explanation import Explanation, explanation_of
-from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.problem import Problem
-from myoquat.analysis.control.program import Block, BlockFormula, Program
-from myoquat.analysis.control.quantities import Quantities
-from myoquat.analysis.control.solution import Solution, solution_of
-from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
-from myoquat.analysis.control.transcriptions import STATE, RowsAndTerms, split
 from myoquat.core import Array, Record, Solved, check_items, check_types, content_key, frozen
 
-__all__ = ["End", "Join", "PhasedSolution", "Phases", "continuity", "join_block"]
+from .checks import check_same_unknowns
+from .conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
+from .discretization import Posed, Rows, constraint_rows
+from .explanation import Explanation, explanation_of
+from .points import Point
+from .problem import Problem
+from .program import Block, BlockFormula, Program
+from .quantities import Quantities
+from .solution import Solution, solution_of
+from .solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
+from .transcriptions import STATE, RowsAndTerms, split
 
 
 @frozen

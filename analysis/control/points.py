@@ -22,20 +22,6 @@ from myoquat.joints.quaternion import rotation_vector_rate
 from myoquat.joints.types import Joint, SphericalJoint
 from myoquat.joints.vectors import joined, matvec
 
-__all__ = [
-    "Names",
-    "Point",
-    "chart_coordinates",
-    "chart_pose",
-    "displaced",
-    "displacement",
-    "displacement_rate",
-    "field_of",
-    "interpolated_pose",
-    "interpolated_rows",
-    "interpolated_velocity",
-]
-
 EMPTY = np.zeros(0)
 
 

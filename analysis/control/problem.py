@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.checks import (
+from myoquat.analysis.motion.inverse_dynamics import check_frames
+from myoquat.core import CALLABLE, Array, check_items, check_type, check_types, frozen, real_array
+from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
+from myoquat.joints.evaluation import SystemLike, system_of
+from myoquat.muscle import Model
+
+from .checks import (
     MAX_INTERVALS,
     check_finite,
     check_guess,
@@ -23,32 +29,19 @@ from myoquat.analysis.control.checks import (
     check_third_derivatives,
     independent_limits,
 )
-from myoquat.analysis.control.conditions import (
-    BoundaryConstraint,
-    PathCondition,
-    PathConstraint,
-    Periodic,
-    periodic_constraint,
-)
-from myoquat.analysis.control.discretization import Discretization, Posed, Sites, Statement
-from myoquat.analysis.control.explanation import explanation_of
-from myoquat.analysis.control.forward import MeasuredMesh, Refinement, refined
-from myoquat.analysis.control.goals.base import Goal, IntegralGoal
-from myoquat.analysis.control.guesses import default_sites, sites_of_mapping, sites_of_motion
-from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
-from myoquat.analysis.control.plants import Equations, Plant, plant_of
-from myoquat.analysis.control.plants.base import Bound
-from myoquat.analysis.control.quantities import Ends, Quantities
-from myoquat.analysis.control.solution import Solution, goals_at, solution_of
-from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
-from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription
-from myoquat.analysis.motion.inverse_dynamics import check_frames
-from myoquat.core import CALLABLE, Array, check_items, check_type, check_types, frozen, real_array
-from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.muscle import Model
-
-__all__ = ["Problem"]
+from .conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic, periodic_constraint
+from .discretization import Discretization, Posed, Sites, Statement
+from .explanation import explanation_of
+from .forward import MeasuredMesh, Refinement, refined
+from .goals.base import Goal, IntegralGoal
+from .guesses import default_sites, sites_of_mapping, sites_of_motion
+from .moco import MocoTrajectory, sites_of_trajectory
+from .plants import Equations, Plant, plant_of
+from .plants.base import Bound
+from .quantities import Ends, Quantities
+from .solution import Solution, goals_at, solution_of
+from .solvers.ipopt import Ipopt, Progress, run_ipopt
+from .transcriptions import TRANSCRIPTIONS, Layout, Transcription
 
 Bounds = Mapping[str, Any]  # name -> a number, or (lower, upper); at the ends also poses
 

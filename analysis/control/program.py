@@ -18,8 +18,6 @@ from myoquat.core import Array, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 
-__all__ = ["Block", "BlockFormula", "BlockKernels", "Pattern", "Program"]
-
 Formula = Callable[[Array, Array], tuple[list[Array], list[Array]]]  # of v and d: rows, terms
 
 

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.plants.base import Bound, interval
-from myoquat.analysis.control.points import field_of
 from myoquat.core import Array, difflib, frozen, real_array
 
-__all__ = ["Ends", "Quantities", "Unknown"]
+from .plants import Plant
+from .plants.base import Bound, interval
+from .points import field_of
 
 WHOLE = ("q", "u")
 FIELDS = {"z": "coordinates", "u": "velocities", "w": "states", "controls": "controls"}  # of a point

@@ -8,13 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Discretization, Sites, Statement
-from myoquat.analysis.control.explanation import Explanation
-from myoquat.analysis.control.forward import Forward, MeasuredMesh, interval_errors, mesh_lines, run_forward
-from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
-from myoquat.analysis.control.points import Point, interpolated_pose
-from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
-from myoquat.analysis.control.transcriptions import Layout
 from myoquat.core import Array, Curve, Curves, Solved, frozen, pandas as pd
 from myoquat.data.files import check_ending
 from myoquat.data.motions import Motion
@@ -24,10 +17,17 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import known
 
+from .discretization import Discretization, Sites, Statement
+from .explanation import Explanation
+from .forward import Forward, MeasuredMesh, interval_errors, mesh_lines, run_forward
+from .plants import MuscledPlant, PrescribedPlant
+from .points import Point, interpolated_pose
+from .solvers.ipopt import Iterates, SolutionStatus, status_of
+from .transcriptions import Layout
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Solution", "goals_at", "solution_of"]
 
 ALTERNATING_INTERVALS = 5  # in a row in which a velocity or a control goes up and down
 ALTERNATING_SHARE = 0.05  # of its greatest value by which it does

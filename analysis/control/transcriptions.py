@@ -21,31 +21,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.plants import Plant, PrescribedPlant
-from myoquat.analysis.control.points import Point
 from myoquat.core import Array, Record, check_type, frozen
 from myoquat.kernels import METHODS
 
-__all__ = [
-    "FIELDS",
-    "STATE",
-    "TRANSCRIPTIONS",
-    "Between",
-    "Collocation",
-    "Gauss",
-    "HermiteSimpson",
-    "IntervalRule",
-    "Layout",
-    "Midpoint",
-    "MultipleShooting",
-    "Radau",
-    "RowsAndTerms",
-    "Slot",
-    "Transcription",
-    "Trapezoid",
-    "Values",
-    "split",
-]
+from .plants import Plant, PrescribedPlant
+from .points import Point
 
 # chart, velocities, states, their rates, controls, forces of constraints, moves onto constraints
 FIELDS = ("z", "u", "w", "udot", "wdot", "controls", "multipliers", "moves")

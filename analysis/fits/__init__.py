@@ -1,9 +1,9 @@
 """Smooth fits of muscle paths over a set of poses: `fit_paths`, and how good they are."""
 
-from myoquat.analysis.fits.basis import FitSettings
-from myoquat.analysis.fits.fit import Certificate, PathFit, PathFits, certify, fit_paths
-from myoquat.analysis.fits.forces import JointForceFits, fit_joint_forces
-from myoquat.analysis.fits.poses import cloud_poses, range_poses
+from .basis import FitSettings
+from .fit import Certificate, PathFit, PathFits, certify, fit_paths
+from .forces import JointForceFits, fit_joint_forces
+from .poses import cloud_poses, range_poses
 
 __all__ = [
     "Certificate",

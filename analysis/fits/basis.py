@@ -14,20 +14,6 @@ from myoquat.muscle import Model, Muscle, PathPoint, PoseVariables
 from myoquat.muscle.fitted import powers_up_to
 from myoquat.muscle.points import DrivenPoint
 
-__all__ = [
-    "Basis",
-    "Blocks",
-    "Crossing",
-    "FitSettings",
-    "Moments",
-    "Selection",
-    "crossings",
-    "greatest_degree",
-    "select_terms",
-    "term_count",
-    "variable_rates",
-]
-
 
 @frozen
 class FitSettings(Record):

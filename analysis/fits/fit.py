@@ -4,10 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from myoquat.analysis.fits.basis import Basis, FitSettings, crossings, variable_rates
-from myoquat.analysis.fits.group import Candidate, Group, MuscleFit
-from myoquat.analysis.fits.jumps import SolvedPaths, allowed_motions, beyond_jumps, inspected_paths, straight_paths
-from myoquat.analysis.fits.poses import chosen_muscles, given_poses, range_poses
 from myoquat.core import Array, ArrayLike, check_types, frozen, pandas as pd, real_array, scipy
 from myoquat.muscle import (
     FittedPoint,
@@ -22,7 +18,10 @@ from myoquat.muscle import (
     path_lengths,
 )
 
-__all__ = ["Certificate", "PathFit", "PathFits", "certify", "chosen_terms", "fit_paths"]
+from .basis import Basis, FitSettings, crossings, variable_rates
+from .group import Candidate, Group, MuscleFit
+from .jumps import SolvedPaths, allowed_motions, beyond_jumps, inspected_paths, straight_paths
+from .poses import chosen_muscles, given_poses, range_poses
 
 SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses, and their regularisation
 MIN_POSES = 10  # usable ones that the fit of a muscle needs

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.fits.basis import FitSettings, crossings
-from myoquat.analysis.fits.fit import chosen_terms
-from myoquat.analysis.fits.group import Group
-from myoquat.analysis.fits.jumps import allowed_motions, solved_paths
-from myoquat.analysis.fits.poses import chosen_muscles, given_poses
 from myoquat.core import Array, ArrayLike, check_types, frozen
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
-__all__ = ["JointForceFits", "fit_joint_forces"]
+from .basis import FitSettings, crossings
+from .fit import chosen_terms
+from .group import Group
+from .jumps import allowed_motions, solved_paths
+from .poses import chosen_muscles, given_poses
 
 MIN_FORCE = 1e-9  # force of a unit tension below which a muscle does not cross the joint
 

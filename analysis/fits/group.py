@@ -8,22 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.fits.basis import (
-    Basis,
-    Crossing,
-    FitSettings,
-    Moments,
-    greatest_degree,
-    select_terms,
-    term_count,
-    variable_rates,
-)
-from myoquat.analysis.fits.jumps import SolvedPaths, StraightPaths, beyond_jumps, straight_points
-from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
 from myoquat.core import Array, frozen
 from myoquat.muscle import Model, PathPoint
 
-__all__ = ["Candidate", "Group", "MuscleFit"]
+from .basis import Basis, Crossing, FitSettings, Moments, greatest_degree, select_terms, term_count, variable_rates
+from .jumps import SolvedPaths, StraightPaths, beyond_jumps, straight_points
+from .surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
 
 FIRST_CANDIDATES = 250  # terms from which the first polynomials are chosen; those of the settings come after surfaces
 SURFACE_TERMS = 210  # the most of one part of a fit with surfaces

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from myoquat import kernels
-from myoquat.analysis.fits.poses import assembled
 from myoquat.core import Array, frozen, scipy
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.rows import Rows
@@ -16,18 +15,7 @@ from myoquat.muscle import Model, Muscle, MusclePath, PathFlag, PathPoint, PoseV
 from myoquat.muscle.segments.flags import flags, lock_sines
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = [
-    "ARM_STEP",
-    "EXCLUDED",
-    "SolvedPaths",
-    "StraightPaths",
-    "allowed_motions",
-    "beyond_jumps",
-    "inspected_paths",
-    "solved_paths",
-    "straight_paths",
-    "straight_points",
-]
+from .poses import assembled
 
 EXCLUDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT
 

@@ -10,8 +10,6 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.muscle import Model
 
-__all__ = ["assembled", "chosen_muscles", "cloud_poses", "given_poses", "range_poses"]
-
 MAX_RANGE = 2 * np.pi + 1e-9  # [rad or m]; wider ones are no ranges of motion
 MAX_BATCHES = 20  # of poses, until enough satisfy the constraints
 

@@ -13,8 +13,6 @@ import numpy as np
 from myoquat.core import Array, frozen, scipy
 from myoquat.muscle.fitted import surface_shape
 
-__all__ = ["Part", "SurfaceProblem", "first_contact", "first_sides", "part_values", "widened"]
-
 MAX_STEPS = 12  # of the Levenberg-Marquardt method, for each degree
 MIN_GAIN = 1e-2  # relative decrease of the objective, below which it ends
 FIRST_DAMPING, LAST_DAMPING, LEAST_DAMPING = 1e-6, 1e4, 1e-9

@@ -1,6 +1,6 @@
 """The mapping analysis: how the Jacobians of a muscle map between parameterizations, and where they do not."""
 
-from myoquat.analysis.mapping.report import MappingReport
-from myoquat.analysis.mapping.run import approach, mapping_analysis
+from .report import MappingReport
+from .run import approach, mapping_analysis
 
 __all__ = ["MappingReport", "approach", "mapping_analysis"]

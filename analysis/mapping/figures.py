@@ -12,21 +12,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from myoquat.analysis.mapping.formulas import BallPoses, Block, Pair, muscle_number
-from myoquat.analysis.mapping.report import MappingReport
 from myoquat.core import FILE_DPI, Array, Picture, figure_label
 from myoquat.data.files import check_output, write_bytes
 from myoquat.joints import convert_coordinates, spatial_to_constrained
 from myoquat.muscle import Model
 
-__all__ = [
-    "along",
-    "check_folder",
-    "plot_mapped",
-    "plot_singular",
-    "prescribed_path",
-    "save_figures",
-]
+from .formulas import BallPoses, Block, Pair, muscle_number
+from .report import MappingReport
 
 DIRECT = {"color": "0.65", "linewidth": 4.0, "solid_capstyle": "round"}
 MAPPED = {"color": "black", "linewidth": 1.3, "linestyle": (0, (4, 2))}

@@ -29,8 +29,6 @@ from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.evaluate import tensions_at_rest
 
-__all__ = ["EXTENSIONS", "POWER", "ROWS", "SPLIT", "Ball", "BallPoses", "Block", "Pair", "Reading", "Row"]
-
 
 @frozen
 class Reading:

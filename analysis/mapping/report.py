@@ -14,7 +14,6 @@ from myoquat.core import Array, markup, pandas, printable
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MappingReport", "Record", "Statistics", "largest_entry"]
 
 Record = dict[str, Any]  # a row of a table: its columns by name
 

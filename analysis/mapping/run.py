@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.analysis.mapping.formulas import EXTENSIONS, LARGEST, POWER, ROWS, SPLIT, BallPoses, Block, Pair
-from myoquat.analysis.mapping.report import MappingReport, Record, Statistics, largest_entry
 from myoquat.analysis.recruitment.power import check_poses
 from myoquat.core import Array, Bar, check_types, pandas, progress_bar
 from myoquat.data import load_model
@@ -17,11 +15,12 @@ from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.muscle import CubicExponentialMuscle, Model, path_jacobian
 
+from .formulas import EXTENSIONS, LARGEST, POWER, ROWS, SPLIT, BallPoses, Block, Pair
+from .report import MappingReport, Record, Statistics, largest_entry
+
 if TYPE_CHECKING:
     import pandas as pd
 
-
-__all__ = ["DISTANCES", "approach", "approach_rows", "mapping_analysis"]
 
 DISTANCES = 10.0 ** -np.arange(0.0, 15.0, 0.5)  # angle to the lock [rad], or |Q0|
 

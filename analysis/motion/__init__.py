@@ -1,27 +1,5 @@
 """From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics; gait."""
 
-from myoquat.analysis.motion.continuity import continuous
-from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.functional_joints import JointAxis, JointCenter, Segment, joint_axis, joint_center
-from myoquat.analysis.motion.gait import (
-    GaitCycles,
-    GaitEvents,
-    GaitParameters,
-    gait_cycles,
-    gait_events_from_forces,
-    gait_events_from_markers,
-    gait_parameters,
-    landmarks,
-)
-from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
-from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
-from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
-from myoquat.analysis.motion.kalman import FilteredMotion, FilterNoise, kalman_filter
-from myoquat.analysis.motion.problem import Sensor
-from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
-from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
-from myoquat.analysis.motion.sensors import calibrate_orientations
-from myoquat.analysis.motion.smoothing import differentiate, smooth
 from myoquat.data.motions import (
     Forces,
     Markers,
@@ -33,6 +11,29 @@ from myoquat.data.motions import (
     load_orientations,
     load_suit,
 )
+
+from .continuity import continuous
+from .fitted import FittedMotion
+from .functional_joints import JointAxis, JointCenter, Segment, joint_axis, joint_center
+from .gait import (
+    GaitCycles,
+    GaitEvents,
+    GaitParameters,
+    gait_cycles,
+    gait_events_from_forces,
+    gait_events_from_markers,
+    gait_parameters,
+    landmarks,
+)
+from .inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
+from .inverse_kinematics import MotionWarning, inverse_kinematics
+from .joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
+from .kalman import FilteredMotion, FilterNoise, kalman_filter
+from .scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
+from .scaling import Measurement, place_markers, scale_factors, scale_model
+from .sensors import calibrate_orientations
+from .smoothing import differentiate, smooth
+from .structure import Sensor
 
 __all__ = [
     "FilterNoise",

@@ -11,24 +11,13 @@ from itertools import combinations
 
 import numpy as np
 
-from myoquat.analysis.motion.structure import PoseStructure
-from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core import Array, BoundedTable, frozen
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.joints.multibody.system import ArticulatedSystem
 
-__all__ = [
-    "Hinges",
-    "check_jumps",
-    "continuous",
-    "free_hinges",
-    "hinges_of",
-    "is_named",
-    "named",
-    "turned_to",
-    "unwrapped",
-]
+from .structure import PoseStructure
+from .task_coordinates import velocity_of
 
 Range = tuple[float, float]
 FULL_TURN_RAD = 2 * np.pi

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core import Array, Solved, frozen, pandas as pd
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import rows_within
 
-__all__ = ["FittedMotion"]
+from .problem import PoseProblem
 
 MAX_SAMPLED_FRAMES = 200  # frames from which the sampling is judged
 

@@ -44,8 +44,6 @@ from myoquat.joints.vectors import skew
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
-__all__ = ["JointAxis", "JointCenter", "Segment", "joint_axis", "joint_center"]
-
 METHODS = ("score", "sphere")
 CONVERGED = 1e-12  # relative change at which the shape of a segment, or a sphere's center, is found
 HIDDEN = "which hides the turns about one axis: a center needs larger turns about two axes, or more frames"

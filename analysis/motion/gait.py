@@ -51,17 +51,6 @@ from myoquat.muscle.model import Model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "GaitCycles",
-    "GaitEvents",
-    "GaitParameters",
-    "gait_cycles",
-    "gait_events_from_forces",
-    "gait_events_from_markers",
-    "gait_parameters",
-    "landmarks",
-    "plot_cycles",
-]
 
 FIGURES = "myoquat.core.figures"  # matplotlib, half a second, is imported when a figure is drawn
 MIN_SHOWN_RANGE = 0.02  # of the value of a parameter, on the axis of its strides

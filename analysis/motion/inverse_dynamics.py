@@ -6,8 +6,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.analysis.motion.continuity import check_jumps
-from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import balls, unwrapped_angles
@@ -23,16 +21,8 @@ from myoquat.muscle.evaluate import acting_torques
 from myoquat.muscle.loads import body_wrenches
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "ConstraintForces",
-    "JointTorques",
-    "Load",
-    "check_frames",
-    "external_wrenches",
-    "inverse_dynamics_of_motion",
-    "load_columns",
-    "velocity_row",
-]
+from .continuity import check_jumps
+from .prescribed import prescribed_controls
 
 AXES = ("x", "y", "z")
 ORIGIN = (0.0, 0.0, 0.0)

@@ -17,11 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.problem import PoseProblem, Sensor
-from myoquat.analysis.motion.solver import Frames, fit_frames
-from myoquat.analysis.motion.structure import split_couplers
-from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
 from myoquat.core import Array, ArrayLike, by_pattern, check_items, check_types, indices_of, real_array
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
@@ -33,7 +28,11 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
-__all__ = ["MotionWarning", "inverse_kinematics"]
+from .fitted import FittedMotion
+from .problem import PoseProblem
+from .solver import Frames, fit_frames
+from .structure import Sensor, split_couplers
+from .task_coordinates import task_coordinates, velocity_of
 
 IN_LOCK = 1e-6  # sine of an angle's distance from its lock
 MAX_CACHED_PROBLEMS = 8  # problems whose names have been checked

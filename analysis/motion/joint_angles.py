@@ -30,8 +30,6 @@ from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matr
 from myoquat.joints.ranges import check_array
 from myoquat.joints.sequences import SEQUENCES, condition_euler, euler_from_quaternion
 
-__all__ = ["ISB", "Convention", "JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
-
 
 @frozen
 class Convention:

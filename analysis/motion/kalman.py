@@ -18,9 +18,6 @@ from typing import Any
 import numpy as np
 
 from myoquat import kernels
-from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.analysis.motion.problem import PoseProblem, Sensor
-from myoquat.analysis.motion.structure import Data as FrameData
 from myoquat.core import Array, ArrayLike, check_types, content_key, frozen, indices_of, scipy
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
@@ -34,7 +31,9 @@ from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
 
-__all__ = ["FilterNoise", "FilteredMotion", "kalman_filter", "measurement", "transition"]
+from .inverse_kinematics import inverse_kinematics
+from .problem import PoseProblem
+from .structure import Data as FrameData, Sensor
 
 UNCERTAIN_SHARE = 1e-9  # of the greatest variance, below which a direction is known and has no error to judge
 

@@ -12,8 +12,6 @@ from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import activation_rates
 
-__all__ = ["prescribed_activations", "prescribed_controls"]
-
 TOLERANCE = 1e-9  # of activations that follow prescribed inputs with a delay
 
 

@@ -41,15 +41,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.structure import Data, PointLoads, PoseStructure, Sensor, matrix_of_points
-from myoquat.analysis.motion.task_coordinates import (
-    Place,
-    angle_period,
-    coordinate_rates,
-    coordinate_value,
-    driving_velocities,
-    task_coordinates,
-)
 from myoquat.core import Array, Pair, frozen
 from myoquat.dynamics.factor import Metric
 from myoquat.dynamics.inverse import generalized, transmitted
@@ -61,7 +52,15 @@ from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, ro
 from myoquat.joints.vectors import components, dot, matvec, vecmat
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["PoseProblem", "Sensor", "constrained_step", "rotation_vector"]
+from .structure import Data, PointLoads, PoseStructure, Sensor, matrix_of_points
+from .task_coordinates import (
+    Place,
+    angle_period,
+    coordinate_rates,
+    coordinate_value,
+    driving_velocities,
+    task_coordinates,
+)
 
 COST_ROUNDOFF_M = 1e-14  # [m] change of the root mean square of residuals that is round-off
 MIN_DAMPING, MAX_DAMPING = 1e-9, 1e12

@@ -34,10 +34,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.analysis.motion.problem import PoseProblem
-from myoquat.analysis.motion.scaling import check_axes
-from myoquat.analysis.motion.structure import Data
 from myoquat.core import Array, ArrayLike, Solved, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Markers, Motion
 from myoquat.joints.motion import kinematics, world_poses
@@ -45,7 +41,10 @@ from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["ScaleEstimate", "ScalePrior", "ScaleProblem", "Size", "estimate_scale"]
+from .inverse_kinematics import inverse_kinematics
+from .problem import PoseProblem
+from .scaling import check_axes
+from .structure import Data
 
 FRAMES_PER_BLOCK = 128  # whose derivatives are in memory at the same time
 DIFFERENCE_STEP = 1e-4  # of a factor, in finite differences of constraints

@@ -10,8 +10,6 @@ from types import MappingProxyType, NoneType
 
 import numpy as np
 
-from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of, real_array
 from myoquat.data.motions import Markers
 from myoquat.joints.vectors import vecmat
@@ -19,7 +17,8 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["Measurement", "check_axes", "mean_pose", "moved_markers", "place_markers", "scale_factors", "scale_model"]
+from .fitted import FittedMotion
+from .inverse_kinematics import inverse_kinematics
 
 ORDERS = ("measurements", "factors")
 NOTHING: Mapping[str, ArrayLike] = MappingProxyType({})

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from myoquat.analysis.motion.problem import Sensor
 from myoquat.core import Array, ArrayLike, check_types, indices_of
 from myoquat.data.motions import Orientations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply, rotation_matrix
 from myoquat.muscle.model import Model
 
-__all__ = ["calibrate_orientations"]
+from .structure import Sensor
 
 SUFFIX = "_imu"
 AXES = {sign + name: (-1.0 if sign else 1.0) * np.eye(3)[k] for sign in ("", "-") for k, name in enumerate("xyz")}

@@ -43,11 +43,6 @@ from typing import Literal
 
 import numpy as np
 
-from myoquat.analysis.motion.continuity import check_jumps
-from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.inverse_kinematics import MotionWarning
-from myoquat.analysis.motion.structure import PoseStructure, split_couplers
-from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core import Array, scipy
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_table, balls
@@ -60,20 +55,17 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types.angles import angular_drift, child_axes
+from myoquat.joints.sequences import child_axes
+from myoquat.joints.types.angles import angular_drift
 from myoquat.joints.vectors import components, cross, matvec, vecmat
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "MotionConstraints",
-    "constraints_of_motion",
-    "differentiate",
-    "natural_spline",
-    "smooth",
-    "smooth_angles",
-    "smoothed_columns",
-]
+from .continuity import check_jumps
+from .fitted import FittedMotion
+from .inverse_kinematics import MotionWarning
+from .structure import PoseStructure, split_couplers
+from .task_coordinates import velocity_of
 
 PROJECTION_TOLERANCE = 1e-10  # |phi| [m, rad] up to which a pose is on the constraints
 MIN_REPORTED_VIOLATION = 1e-4  # |phi| [m, rad] of a recorded motion above which a warning reports the projection

@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
-from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core import Array, BoundedTable, frozen, scipy
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.kernels import compile, while_loop
 
-__all__ = ["Frames", "fit_frames"]
+from .continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
+from .fitted import FittedMotion
+from .problem import PoseProblem
 
 STEPS_PER_CALL, MAX_CALLS = 32, 7  # of a kernel; a frame that needs more does not converge
 MAX_RESTARTS = 3  # along constraints, of poses that have not converged

@@ -27,14 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.task_coordinates import (
-    Place,
-    coordinate_rates,
-    coordinate_value,
-    driving_velocities,
-    task_coordinates,
-    velocity_of,
-)
 from myoquat.core import Array, Pair as MotionPair, content_key, frozen, lasting_content
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
@@ -54,18 +46,14 @@ from myoquat.kernels import Kernel, compile, while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
 
-__all__ = [
-    "Data",
-    "Driven",
-    "PointLoads",
-    "PoseStructure",
-    "Sensor",
-    "curvature_of_points",
-    "drift_matrix",
-    "loaded_point",
-    "matrix_of_points",
-    "split_couplers",
-]
+from .task_coordinates import (
+    Place,
+    coordinate_rates,
+    coordinate_value,
+    driving_velocities,
+    task_coordinates,
+    velocity_of,
+)
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 

@@ -12,16 +12,6 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import components, cross, dot, matvec, vector
 
-__all__ = [
-    "Place",
-    "angle_period",
-    "coordinate_rates",
-    "coordinate_value",
-    "driving_velocities",
-    "task_coordinates",
-    "velocity_of",
-]
-
 
 class Place(NamedTuple):
     """A coordinate task: the indices of its coordinate and velocity, or the joint that it belongs to.

@@ -1,6 +1,8 @@
 """Questions about a model's muscles: moment arms, whether their powers balance, and how little they can do."""
 
-from myoquat.analysis.recruitment.emg import (
+from myoquat.analysis.motion.inverse_dynamics import Load
+
+from .emg import (
     Calibration,
     CalibrationTrial,
     MomentCalibration,
@@ -15,13 +17,13 @@ from myoquat.analysis.recruitment.emg import (
     emg_effort,
     moment_posterior,
 )
-from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track
-from myoquat.analysis.recruitment.free import free_moment_arms, free_torques
-from myoquat.analysis.recruitment.joint_loads import JointLoads, Load, joint_loads
-from myoquat.analysis.recruitment.metabolic_power import MetabolicPower, metabolic_power
-from myoquat.analysis.recruitment.moment_arms import moment_arm_surface, moment_arms
-from myoquat.analysis.recruitment.power import PowerCheck, power_check
-from myoquat.analysis.recruitment.redundancy import (
+from .forward import Tracking, computed_muscle_control, forward_check, track
+from .free import free_moment_arms, free_torques
+from .joint_loads import JointLoads, joint_loads
+from .metabolic_power import MetabolicPower, metabolic_power
+from .moment_arms import moment_arm_surface, moment_arms
+from .power import PowerCheck, power_check
+from .redundancy import (
     Coupled,
     Effort,
     FrameCoupling,
@@ -35,16 +37,9 @@ from myoquat.analysis.recruitment.redundancy import (
     consistent_motion,
     redundancy,
 )
-from myoquat.analysis.recruitment.residual_reduction import ConsistentMotion, ResidualOptions, dynamically_consistent
-from myoquat.analysis.recruitment.stability import (
-    CentralForce,
-    EllipticCone,
-    JointCone,
-    SearchedRule,
-    SocketMarkers,
-    StabilityRule,
-)
-from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
+from .residual_reduction import ConsistentMotion, ResidualOptions, dynamically_consistent
+from .stability import CentralForce, EllipticCone, JointCone, SearchedRule, SocketMarkers, StabilityRule
+from .static_optimization import StaticOptimization, static_optimization
 
 __all__ = [
     "Calibration",

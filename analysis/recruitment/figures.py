@@ -8,8 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from myoquat.analysis.recruitment.moment_arms import moment_arms, starting_at
-from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core import (
     MIN_RANGE,
     Array,
@@ -35,16 +33,8 @@ from myoquat.muscle import ActivationDynamics, Model, Muscle, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
 from myoquat.muscle.laws import ForceLaw, HillLaw
 
-__all__ = [
-    "plot_activations",
-    "plot_curves",
-    "plot_lengths",
-    "plot_loads",
-    "plot_moment_arms",
-    "plot_socket",
-    "plot_surface",
-    "plot_tensions",
-]
+from .moment_arms import moment_arms, starting_at
+from .stability import StabilityRule
 
 LAW_POINTS = 401
 LEVELS = (0.0, 0.5, 1.0)  # activations

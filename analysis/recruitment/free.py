@@ -24,15 +24,6 @@ from myoquat.joints.vectors import components
 from myoquat.muscle import Model, Parameters, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = [
-    "check_recorded",
-    "free_moment_arms",
-    "free_torques",
-    "free_velocities",
-    "led_velocities",
-]
-
-
 FORCED = ("system", "forces", "limits", "actuators", "inputs", "muscles")  # parts whose numbers leave a motion as it is
 
 

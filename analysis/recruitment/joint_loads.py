@@ -31,8 +31,6 @@ from myoquat.muscle.evaluate import acting_wrenches, actuator_forces, limit_torq
 from myoquat.muscle.model import Model
 from myoquat.muscle.points import DrivenPoint
 
-__all__ = ["JointLoads", "Load", "joint_loads"]
-
 SIDES = ("child", "parent")
 
 

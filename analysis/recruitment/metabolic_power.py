@@ -15,8 +15,6 @@ from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import check_start, state_names, state_slices
 
-__all__ = ["MetabolicPower", "MuscleFibers", "metabolic_power"]
-
 
 class MuscleFibers(NamedTuple):
     """The law, the share of slow-twitch fibers and the mass [kg] of every muscle."""

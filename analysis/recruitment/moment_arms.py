@@ -27,8 +27,6 @@ from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model, path_jacobian, path_lengths
 
-__all__ = ["moment_arm_surface", "moment_arms"]
-
 FRAMES = ("child", "parent")
 MIN_OWN_SHARE = 1e-9  # of a unit velocity that the constraints leave: below it the coordinate cannot move
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}

@@ -19,8 +19,6 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import follow
 
-__all__ = ["PoseSample", "PowerCheck", "check_poses", "power_check", "random_poses", "sample_poses"]
-
 MAX_POSES = 10**7  # drawn at once, which takes some minutes
 MOST_NAMES = 6  # of coordinates, in a line
 FULL_TURN, WIDEST_LENGTH_M = 2 * np.pi - 1e-3, 2.0  # [rad, m] ranges as wide say nothing about a joint

@@ -27,8 +27,6 @@ import numpy as np
 
 from myoquat.analysis.motion import differentiate, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.smoothing import stencil_derivatives
-from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.core import Array, Solved, check_types, clarabel, frozen, indices_of, pandas as pd, scipy, xarray as xr
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.series import even_times
@@ -39,10 +37,12 @@ from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import cross, matvec, skew
 from myoquat.muscle.model import Model
 
+from .free import free_velocities
+from .redundancy import consistent_motion
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ConsistentMotion", "ResidualOptions", "dynamically_consistent"]
 
 COMPONENTS = ("FX", "FY", "FZ", "MX", "MY", "MZ")
 UNITS = ("N", "N", "N", "N m", "N m", "N m")

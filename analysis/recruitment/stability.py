@@ -10,17 +10,6 @@ from myoquat.core import Array, frozen, indices_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "CentralForce",
-    "EllipticCone",
-    "JointCone",
-    "OrientedRule",
-    "SearchedRule",
-    "SocketMarkers",
-    "StabilityRule",
-    "margins_of",
-]
-
 LENGTH_ROUNDING = 1e-15  # error of the length of a unit vector
 SOCKET_RATIO = 0.5  # stability ratio of the circle, I. M. I. Hasan et al., IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012
 SOCKET_RATIOS = (0.34, 0.61)  # of the ellipse, along and across the line to the posterior edge; the same source

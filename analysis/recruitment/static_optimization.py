@@ -13,11 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import are_met
-from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.redundancy.actuators import Reserves
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.core import ArrayLike, Curve, Curves, Solved, check_types, frozen, pandas as pd
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
@@ -25,7 +20,11 @@ from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, acting_torques
 from myoquat.muscle.inputs import InputsOverTime
 
-__all__ = ["StaticOptimization", "static_optimization"]
+from .convex import are_met
+from .free import free_velocities
+from .redundancy.actuators import Reserves
+from .redundancy.equations import Demands, Effort
+from .redundancy.solving import Recruitment
 
 
 @frozen(eq=False)

@@ -1,14 +1,5 @@
 """Tolerances of muscle forces: when programs, frames and trials count as solved."""
 
-__all__ = [
-    "GLOBAL_GAP",
-    "NEWTON_GAP",
-    "PROGRAM_GAP",
-    "PROGRAM_RESIDUAL",
-    "SMALL_OBJECTIVE",
-    "TORQUE_RESIDUAL",
-]
-
 PROGRAM_GAP = 1e-11  # of the objective: a program is solved if objective and bound are no farther apart
 PROGRAM_RESIDUAL = 1e-11  # of equations and cones, relative to the row (of length 1) and to b
 NEWTON_GAP = 1e-9  # of the effort: a solution by Newton's method exceeds the bound of its tangents by no more

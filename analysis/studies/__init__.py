@@ -9,15 +9,15 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from myoquat.analysis.studies.durable import LockedError, StoreError
-from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_tornado
-from myoquat.analysis.studies.problems import ProblemStudy
-from myoquat.analysis.studies.results import Verification, to_table, verify_results
-from myoquat.analysis.studies.sensitivity import correlation, main_effects, recompute, sobol_indices, study_of
-from myoquat.analysis.studies.store import open_results
-from myoquat.analysis.studies.study import Study
-from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.analysis.studies.uncertain_loads import (
+from .durable import LockedError, StoreError
+from .figures import plot_bands, plot_heat_map, plot_sobol, plot_tornado
+from .problems import ProblemStudy
+from .results import Verification, to_table, verify_results
+from .sensitivity import correlation, main_effects, recompute, sobol_indices, study_of
+from .store import open_results
+from .study import Study
+from .trial import MuscleTrial
+from .uncertain_loads import (
     LoadsWanted,
     MotionSteps,
     UncertainCurves,

@@ -13,11 +13,9 @@ from typing import Any
 
 import distributed
 
-from myoquat.analysis.studies.engine import engine_for, user_code
-from myoquat.analysis.studies.identity import arguments_of, description, differences, key_of, surroundings
-from myoquat.analysis.studies.specification import Specification
-
-__all__ = ["ClusterEngine", "ClusterError"]
+from .engine import engine_for, user_code
+from .identity import arguments_of, description, differences, key_of, surroundings
+from .specification import Specification
 
 _LOST = (
     distributed.KilledWorker,

@@ -28,8 +28,6 @@ from scipy.stats import qmc
 from myoquat.core import Array, frozen, real_array
 from myoquat.muscle import Parameters
 
-__all__ = ["DESIGNS", "DISTRIBUTIONS", "Axis", "Design", "axes_of", "parameters_of"]
-
 DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
     "uniform": lambda low, high: stats.uniform(low, high - low),
     "log_uniform": lambda low, high: stats.loguniform(low, high),

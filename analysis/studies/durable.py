@@ -28,20 +28,6 @@ from zarr.storage import LocalStore
 
 from myoquat.joints.errors import shortened
 
-__all__ = [
-    "CHECKSUM_BYTES",
-    "CheckedStore",
-    "Flusher",
-    "Lock",
-    "LockedError",
-    "StoreError",
-    "check_links",
-    "consolidate",
-    "flush",
-    "flush_tree",
-    "group_at",
-]
-
 if sys.platform == "win32":
     import msvcrt
 else:

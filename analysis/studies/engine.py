@@ -24,9 +24,6 @@ from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consi
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import margins_of
-from myoquat.analysis.studies.specification import Specification, labels_of
-from myoquat.analysis.studies.summaries import SUMMARIES, Frames, Moment
-from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core import Array, BoundedTable, digest, frozen, is_foreign, lasting_content
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.constraints.equations import imposed
@@ -41,7 +38,9 @@ from myoquat.muscle import Parameters
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import check_laws
 
-__all__ = ["Engine", "SimulationEngine", "TrialEngine", "check_study", "engine_for", "engine_of", "user_code"]
+from .specification import Specification, labels_of
+from .summaries import SUMMARIES, Frames, Moment
+from .varied_demands import VariedDemands
 
 
 @frozen

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["plot_bands", "plot_heat_map", "plot_sobol", "plot_tornado"]
 
 LABEL_CHARACTERS = 40  # in a line below an axis
 RAISING, LOWERING = "#b2442e", "#2e6fb2"

@@ -19,28 +19,14 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.trial import MuscleTrial, plain
 from myoquat.core import FOREIGN, content_digest, version_of
 from myoquat.data.toml import model_text, parse_model
 from myoquat.joints import ModelError
 from myoquat.kernels.runtime.settings import target
 from myoquat.muscle import Model
 
-__all__ = [
-    "DRAWN",
-    "MODEL_FILE",
-    "PLAIN",
-    "SOURCE_FOLDERS",
-    "arguments_of",
-    "description",
-    "differences",
-    "fingerprint",
-    "key_of",
-    "machine",
-    "numbers_of",
-    "surroundings",
-]
+from .specification import Specification
+from .trial import MuscleTrial, plain
 
 # folders whose sources can reach the numbers; trials need those of motions and muscles, problems control and fits
 SOURCE_FOLDERS = (

@@ -17,16 +17,15 @@ from myoquat.analysis.control.discretization import Sites
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.guesses import sites_at_rest
 from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.analysis.studies.design import Axis, Design, axes_of, parameters_of
-from myoquat.analysis.studies.identity import numbers_of
-from myoquat.analysis.studies.store import FINGERPRINT, Contents, Store, Variable
-from myoquat.analysis.studies.study import RunOptions
 from myoquat.core import FOREIGN, PATH, Array, check_types, digest, frozen, is_foreign, progress_bar
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
 
-__all__ = ["ProblemStudy"]
+from .design import Axis, Design, axes_of, parameters_of
+from .identity import numbers_of
+from .store import FINGERPRINT, Contents, Store, Variable
+from .study import RunOptions
 
 
 @frozen(eq=False)

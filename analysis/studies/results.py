@@ -7,16 +7,15 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from myoquat.analysis.studies.durable import StoreError
-from myoquat.analysis.studies.identity import arguments_of
-from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Store, check_study, contents_of, stored_description
 from myoquat.core import PATH, Array, check_types, frozen
 from myoquat.joints.errors import shortened
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 
-__all__ = ["RunReport", "Verification", "to_table", "verify", "verify_results"]
+from .durable import StoreError
+from .identity import arguments_of
+from .specification import Specification
+from .store import Store, check_study, contents_of, stored_description
 
 
 @dataclass

@@ -16,17 +16,16 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from myoquat.analysis.studies.durable import StoreError
-from myoquat.analysis.studies.engine import engine_of, user_code
-from myoquat.analysis.studies.identity import arguments_of, differences, machine
-from myoquat.analysis.studies.results import to_table
-from myoquat.analysis.studies.store import contents_of, dataset_of, open_results
-from myoquat.analysis.studies.study import Study
 from myoquat.core import PATH, Array, check_types
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
 
-__all__ = ["correlation", "main_effects", "outputs_of", "recompute", "saltelli_indices", "sobol_indices", "study_of"]
+from .durable import StoreError
+from .engine import engine_of, user_code
+from .identity import arguments_of, differences, machine
+from .results import to_table
+from .store import contents_of, dataset_of, open_results
+from .study import Study
 
 
 def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> Study:

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.studies.design import Design, axes_of, parameters_of
-from myoquat.analysis.studies.summaries import check_summaries
-from myoquat.analysis.studies.trial import MuscleTrial
 from myoquat.core import Array, assign, check_unmasked, frozen, indices_of
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.muscle import Model, Parameters
 
-__all__ = ["Specification", "labels_of"]
+from .design import Design, axes_of, parameters_of
+from .summaries import check_summaries
+from .trial import MuscleTrial
 
 MIN_SUMMARY_STATES = 200  # about the number of states of a run that summaries use, unless more are wanted
 

@@ -19,7 +19,10 @@ import xarray as xr
 import zarr
 from zarr.codecs import Crc32cCodec
 
-from myoquat.analysis.studies.durable import (
+from myoquat.core import PATH, Array, check_types, frozen, version_of
+from myoquat.kernels import Outcome
+
+from .durable import (
     CHECKSUM_BYTES,
     CheckedStore,
     Flusher,
@@ -31,27 +34,9 @@ from myoquat.analysis.studies.durable import (
     flush_tree,
     group_at,
 )
-from myoquat.analysis.studies.identity import description, differences, fingerprint, machine
-from myoquat.analysis.studies.specification import Specification, labels_of
-from myoquat.analysis.studies.summaries import SUMMARIES
-from myoquat.core import PATH, Array, check_types, frozen, version_of
-from myoquat.kernels import Outcome
-
-__all__ = [
-    "FINGERPRINT",
-    "FORMAT",
-    "VERSION",
-    "Contents",
-    "Results",
-    "Store",
-    "StoreError",
-    "Variable",
-    "check_study",
-    "contents_of",
-    "dataset_of",
-    "open_results",
-    "stored_description",
-]
+from .identity import description, differences, fingerprint, machine
+from .specification import Specification, labels_of
+from .summaries import SUMMARIES
 
 
 @frozen

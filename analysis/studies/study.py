@@ -16,18 +16,17 @@ from typing import Any
 
 import xarray as xr
 
-from myoquat.analysis.studies.engine import check_study, engine_for, user_code
-from myoquat.analysis.studies.identity import key_of, machine
-from myoquat.analysis.studies.results import RunReport
-from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Contents, Results, Store, contents_of
-from myoquat.analysis.studies.study_files import MAX_BYTES, located, read_study
 from myoquat.core import frozen, handled_interrupts, missing_extra, progress_bar
 from myoquat.data.files import read_text
 from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
 
-__all__ = ["ANY_CODE", "MAX_ANSWER_SECONDS", "RunOptions", "Study", "compute", "interrupts"]
+from .engine import check_study, engine_for, user_code
+from .identity import key_of, machine
+from .results import RunReport
+from .specification import Specification
+from .store import Contents, Results, Store, contents_of
+from .study_files import MAX_BYTES, located, read_study
 
 
 @contextmanager

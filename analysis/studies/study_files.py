@@ -61,14 +61,13 @@ from typing import Any
 
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment.redundancy import consistent_motion
-from myoquat.analysis.studies.trial import MuscleTrial, as_table, check_keys, trial_options
 from myoquat.data import library_models, load_forces, load_model, load_motion
 from myoquat.data.files import read_text
 from myoquat.data.toml.read import line_of, parse_toml, words
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
-__all__ = ["FORMAT", "MAX_BYTES", "VERSION", "located", "read_study", "trial_of"]
+from .trial import MuscleTrial, as_table, check_keys, trial_options
 
 KEYS = {"motion", "in_degrees", "cutoff", "consistent", "loads", "effort", "reserves", "cones", "dynamics", "tendons"}
 

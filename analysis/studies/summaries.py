@@ -15,22 +15,6 @@ from myoquat.muscle.acting import Instant, torques, wrenches
 from myoquat.muscle.segments.lengths import velocity_jacobian
 from myoquat.muscle.states import forces
 
-__all__ = [
-    "SUMMARIES",
-    "CoContraction",
-    "FrameSummary",
-    "Frames",
-    "JointReaction",
-    "Moment",
-    "PeakForce",
-    "PeakSpeed",
-    "RangeOfMotion",
-    "Summary",
-    "Work",
-    "check_summaries",
-    "register",
-]
-
 
 @frozen
 class Moment(Instant):

@@ -30,15 +30,6 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
-__all__ = [
-    "METABOLIC_COSTS",
-    "MuscleTrial",
-    "as_table",
-    "check_keys",
-    "plain",
-    "trial_options",
-]
-
 
 def plain(value: Any) -> Any:
     """Arrays and tuples as lists, NumPy's numbers as Python's."""

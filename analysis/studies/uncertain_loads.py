@@ -25,9 +25,6 @@ from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.equations import secants
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.analysis.studies.design import Axis, Design
-from myoquat.analysis.studies.sensitivity import saltelli_indices
-from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core import Array, ArrayLike, Curve, Curves, check_items, check_types, figure_label, frozen, indices_of
 from myoquat.data.motions import Forces, Markers, Motion
 from myoquat.data.motions.motion import selected_frames
@@ -36,24 +33,14 @@ from myoquat.joints.evaluation import traced_once
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, Parameters
 
+from .design import Axis, Design
+from .sensitivity import saltelli_indices
+from .varied_demands import VariedDemands
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "SOURCES",
-    "Draw",
-    "LoadsWanted",
-    "MotionSteps",
-    "UncertainCurves",
-    "UncertainInputs",
-    "VariedNumbers",
-    "central_band",
-    "draws_of",
-    "uncertain_angles",
-    "uncertain_loads",
-    "uncertain_torques",
-]
 
 SOURCES = ("marker_placement", "marker_noise", "strengths", "attachments", "inertias")
 MIN_SAMPLES = 8

@@ -44,8 +44,6 @@ from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 from myoquat.muscle.segments.path_segments import wrenches as wrenches_of_paths
 from myoquat.muscle.states import forces_of_laws
 
-__all__ = ["VariedDemands"]
-
 OF_MUSCLES = {"path": ["paths"], "wraps": ["paths"], "law": ["laws"]}
 PARTS = ("torques", "paths", "laws")
 

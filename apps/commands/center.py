@@ -7,8 +7,6 @@ import click
 from myoquat.analysis.motion import joint_axis, joint_center, load_markers
 from myoquat.apps.commands import options
 
-__all__ = ["command"]
-
 MAX_SCATTER_M = 0.02  # of markers on skin about rigid segments and a joint
 
 

@@ -11,8 +11,6 @@ from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 
-__all__ = ["command"]
-
 
 @options.command("check")
 @options.model

@@ -11,8 +11,6 @@ from myoquat.analysis.comparison import compare_models
 from myoquat.apps.commands import options
 from myoquat.data import load_model
 
-__all__ = ["command"]
-
 ENGINES = {"mujoco": ".xml", "opensim": ".osim"}
 PAIR = options.Named()
 OWN = (

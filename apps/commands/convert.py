@@ -8,8 +8,6 @@ import click
 from myoquat.apps.commands import options
 from myoquat.data import MODEL_FORMATS, load_model
 
-__all__ = ["command"]
-
 MOTIONS = (".bvh", ".mot", ".sto")
 FORMATS = tuple(MODEL_FORMATS)
 

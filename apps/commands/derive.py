@@ -9,8 +9,6 @@ from myoquat.data import load_model
 from myoquat.data.derivation import write_derivation
 from myoquat.muscle.derivation import JACOBIANS, LANGUAGES
 
-__all__ = ["command"]
-
 
 @options.command("derive")
 @options.model

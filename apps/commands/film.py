@@ -6,8 +6,6 @@ import click
 
 from myoquat.apps.commands import options
 
-__all__ = ["command"]
-
 
 @options.command("film")
 @options.model

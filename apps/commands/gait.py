@@ -21,8 +21,6 @@ from myoquat.apps.report import Drawn, Numbers, Said, summary_of
 from myoquat.data import load_model, load_table
 from myoquat.data.motions.coordinates import bare_name
 
-__all__ = ["command"]
-
 FOOT = options.Listed(count=2)
 CSV = options.Written(".csv")
 

@@ -15,8 +15,6 @@ from myoquat.core import indices_of
 from myoquat.data import load_model
 from myoquat.muscle.model import Model
 
-__all__ = ["command"]
-
 MOTOR = """A coordinate or velocity that is driven, or a pattern such as 'shoulder_*' for several; the model's couplers,
 constraints and locks carry the rest."""
 

@@ -6,12 +6,11 @@ import click
 import numpy as np
 
 from myoquat.apps.commands import options
-from myoquat.apps.commands.parsing import fit_markers, markers_between
 from myoquat.apps.opensim_tools.sections import angle_units, marker_errors
 from myoquat.apps.report import Section, summary_of
 from myoquat.data import load_model
 
-__all__ = ["command"]
+from .parsing import fit_markers, markers_between
 
 
 @options.command("ik")

@@ -20,8 +20,6 @@ from myoquat.joints.types.follower import angles_of
 from myoquat.muscle import Model, Muscle
 from myoquat.muscle.coordinates import linear_couplings
 
-__all__ = ["command"]
-
 UNREAD = UnsupportedElements.opening
 
 

@@ -14,14 +14,6 @@ from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joi
 from myoquat.analysis.recruitment.joint_loads import SIDES
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
 from myoquat.apps.commands import options
-from myoquat.apps.commands.parsing import (
-    MARKER_FILES,
-    fit_markers,
-    fit_remarks,
-    markers_between,
-    reserves_named,
-    rule_of,
-)
 from myoquat.apps.opensim_tools.sections import fit_sections, load_sections, outcomes, size_section
 from myoquat.apps.report import Shown, summary_of
 from myoquat.core import indices_of
@@ -32,7 +24,7 @@ from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constrai
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.model import Model
 
-__all__ = ["command"]
+from .parsing import MARKER_FILES, fit_markers, fit_remarks, markers_between, reserves_named, rule_of
 
 RESERVE = """Strength of the reserve on a coordinate or velocity [N m, or N on a slide]; a pattern such as 'ground_*=40'
 for several, the last that fits counts."""

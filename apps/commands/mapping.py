@@ -13,8 +13,6 @@ from myoquat.core import indices_of
 from myoquat.data import load_model
 from myoquat.data.files import write_text
 
-__all__ = ["command"]
-
 
 @options.command("mapping")
 @options.model

@@ -16,45 +16,6 @@ from myoquat.data import Motion, load_model, load_motion, save_table
 from myoquat.data.files import check_output
 from myoquat.muscle import Model
 
-__all__ = [
-    "FILE",
-    "FOLDER",
-    "MOTION",
-    "NUMBERED",
-    "PAGE",
-    "PICTURE",
-    "TABLE",
-    "Listed",
-    "Named",
-    "Written",
-    "angles",
-    "axes",
-    "bands",
-    "command",
-    "cutoff",
-    "degrees",
-    "end",
-    "exit_unless",
-    "external_loads",
-    "films",
-    "force",
-    "geometry",
-    "ignore",
-    "imported",
-    "model",
-    "no_filter",
-    "number",
-    "page",
-    "recorded",
-    "rotations",
-    "rotations_meanwhile",
-    "shown",
-    "start",
-    "store",
-    "store_page",
-    "uncertainty",
-]
-
 
 def command(name: str) -> Callable[[Callable[[Any], None]], click.Command]:
     """A command of this name; its function gets arguments and options as one record."""

@@ -18,8 +18,6 @@ from myoquat.data.motions.angles import balls
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.model import Model
 
-__all__ = ["MARKER_FILES", "fit_markers", "fit_remarks", "markers_between", "reserves_named", "rule_of"]
-
 Named = Sequence[tuple[str, float]]
 
 

@@ -8,8 +8,6 @@ import click
 from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools import run_setup
 
-__all__ = ["command"]
-
 
 @options.command("run")
 @click.argument("setup", type=options.FILE)

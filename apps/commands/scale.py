@@ -10,8 +10,6 @@ from myoquat.apps.opensim_tools.sections import scaling_sections
 from myoquat.apps.report import summary_of
 from myoquat.data import load_model
 
-__all__ = ["command"]
-
 
 def _factor(text: str) -> float | list[float]:
     """One number, or several."""

@@ -10,8 +10,6 @@ from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.dynamics.simulation.results.trajectory_files import SUFFIXES
 
-__all__ = ["command"]
-
 SIMULATED = ("duration", "step", "rtol", "method", "stabilization", "project_start", "output_step")
 
 

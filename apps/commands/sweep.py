@@ -8,8 +8,6 @@ import click
 from myoquat.apps.commands import options
 from myoquat.kernels import Outcome
 
-__all__ = ["command"]
-
 
 @options.command("sweep")
 @click.argument("study", type=options.FILE)

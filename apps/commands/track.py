@@ -10,8 +10,6 @@ from myoquat.analysis.motion import load_forces, smooth
 from myoquat.apps.commands import options
 from myoquat.data import load_model
 
-__all__ = ["command"]
-
 
 def _show(progress: Progress) -> None:
     """One line on the terminal that is written over."""

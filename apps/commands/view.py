@@ -8,8 +8,6 @@ import click
 
 from myoquat.apps.commands import options
 
-__all__ = ["command"]
-
 
 @options.command("view")
 @options.model

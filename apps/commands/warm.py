@@ -15,8 +15,6 @@ from myoquat.kernels.runtime.settings import cache_folder
 from myoquat.muscle import Model, check_laws, muscle_torques, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.states import state_names
 
-__all__ = ["command"]
-
 STEP_S = 1e-4  # [s] short enough for stiff tendons; results are not used
 
 

@@ -9,8 +9,8 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from myoquat.apps.explorer.explorer import Explorer, explore
-from myoquat.apps.explorer.view import Player, play
+from .explorer import Explorer, explore
+from .view import Player, play
 
 __all__ = ["Explorer", "Player", "explore", "play"]
 

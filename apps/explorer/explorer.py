@@ -7,7 +7,6 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from myoquat.apps.explorer.view import LiveFigure, View, player_bar
 from myoquat.core import ArrayLike, check_types, markup, unique, widget_label
 from myoquat.data import load_model
 from myoquat.data.motions import Motion, MotionLike, motion_of
@@ -25,7 +24,7 @@ from myoquat.joints.sequences import SEQUENCES
 from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
 
-__all__ = ["BallControl", "CoordinateControl", "Explorer", "controls_of", "explore"]
+from .view import LiveFigure, View, player_bar
 
 AXIS = "axis and angle"
 SLIDERS = {"rad": (-180.0, 180.0, 1.0), "m": (-1.0, 1.0, 0.01), "1": (-3.0, 3.0, 0.01)}  # ends and step by unit

@@ -17,8 +17,6 @@ from myoquat.dynamics import Trajectory
 from myoquat.muscle import Model
 from myoquat.muscle.display import Stick, stick_figure, up_of
 
-__all__ = ["LiveFigure", "Player", "View", "play", "player_bar"]
-
 BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
 WIDTH = {"bone": 8, "muscle": 5}

@@ -1,5 +1,5 @@
 """Problems of OpenSim Moco, .omoco, as problems of `myoquat.control`."""
 
-from myoquat.apps.moco.study import MocoStudy, load_moco_study
+from .study import MocoStudy, load_moco_study
 
 __all__ = ["MocoStudy", "load_moco_study"]

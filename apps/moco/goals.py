@@ -13,7 +13,6 @@ from myoquat.analysis.control.goals.muscles import Effort
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
-from myoquat.apps.moco.models import Reading, motion_of_table, tail
 from myoquat.core import Array, frozen, pandas as pd
 from myoquat.data import Orientations, load_forces, load_markers
 from myoquat.data.motions.angular_speeds import axes_of_angles
@@ -26,7 +25,7 @@ from myoquat.joints.vectors import matvec, vector
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.loads import world_point
 
-__all__ = ["ENDS", "GOALS", "PATHS", "AngularVelocity", "SquaredStates", "Unequal", "track_states"]
+from .models import Reading, motion_of_table, tail
 
 
 def name_of(goal: Element) -> str:

@@ -26,17 +26,6 @@ from myoquat.muscle.actuators import delayed
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw, PathActuator
 
-__all__ = [
-    "MODEL_OPERATORS",
-    "MocoNames",
-    "Reading",
-    "motion_of_table",
-    "operated",
-    "read_table",
-    "tail",
-    "with_rates",
-]
-
 PREFIXES = ("", "/jointset", "/forceset")  # before a tail, in a whole path
 SETS = ("jointset", "forceset", "bodyset", "markerset", "constraintset")
 

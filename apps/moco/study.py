@@ -19,8 +19,6 @@ from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
-from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, AngularVelocity, SquaredStates, Unequal, track_states
-from myoquat.apps.moco.models import Reading, motion_of_table, operated, read_table, with_rates
 from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
 from myoquat.data import Markers, Motion, load_markers
 from myoquat.data.motions.angular_speeds import angular_triples
@@ -41,7 +39,8 @@ from myoquat.joints.errors import ModelError
 from myoquat.muscle import Model, Parameters, parameter_names
 from myoquat.muscle.actuators import delayed
 
-__all__ = ["MocoStudy", "load_moco_study"]
+from .goals import ENDS, GOALS, PATHS, AngularVelocity, SquaredStates, Unequal, track_states
+from .models import Reading, motion_of_table, operated, read_table, with_rates
 
 Bounds = dict[str, dict[str, Interval]]  # by name: of a Problem's arguments "bounds", "initial" and "final"
 

@@ -6,19 +6,6 @@ from typing import Any
 
 from myoquat.analysis.control import moco_trajectory
 from myoquat.apps.moco import load_moco_study
-from myoquat.apps.opensim_tools.analyses import run_analyze
-from myoquat.apps.opensim_tools.forward import run_cmc, run_forward
-from myoquat.apps.opensim_tools.inverse import (
-    run_inverse_dynamics,
-    run_inverse_kinematics,
-    run_scale,
-    run_sensor_placer,
-    run_sensor_tracking,
-)
-from myoquat.apps.opensim_tools.moving import note
-from myoquat.apps.opensim_tools.outputs import Outputs
-from myoquat.apps.opensim_tools.residuals import run_rra
-from myoquat.apps.opensim_tools.sections import angle_units
 from myoquat.apps.report import Drawn, Numbers, Section, check_report, write_report
 from myoquat.data import load_model
 from myoquat.data.files import file_name, files_read
@@ -35,6 +22,14 @@ from myoquat.data.setups import (
     read_setup,
 )
 from myoquat.joints.errors import errors_in
+
+from .analyses import run_analyze
+from .forward import run_cmc, run_forward
+from .inverse import run_inverse_dynamics, run_inverse_kinematics, run_scale, run_sensor_placer, run_sensor_tracking
+from .moving import note
+from .outputs import Outputs
+from .residuals import run_rra
+from .sections import angle_units
 
 __all__ = ["SUFFIX", "run_moco", "run_setup"]
 

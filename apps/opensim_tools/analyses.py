@@ -36,16 +36,6 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
-from myoquat.apps.opensim_tools.moving import (
-    Moving,
-    degree_scale,
-    moving_of,
-    note,
-    result_file,
-    state_table,
-    tell_missing_times,
-)
-from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core import Array, indices_of
 from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion, load_table
@@ -85,7 +75,8 @@ from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["Posed", "analyse", "force_reporter", "posed_as_opensim", "run_analyze"]
+from .moving import Moving, degree_scale, moving_of, note, result_file, state_table, tell_missing_times
+from .outputs import Outputs
 
 Columns = dict[str, Array]  # (t,) by name
 Tables = Iterator[tuple[str, str, "Columns | pd.DataFrame"]]  # the end of a file's name, the table's title, its columns

@@ -11,24 +11,6 @@ import numpy as np
 from myoquat.analysis.recruitment.forward import computed_muscle_control
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
-from myoquat.apps.opensim_tools.analyses import analyse
-from myoquat.apps.opensim_tools.moving import (
-    Moving,
-    actuators_of,
-    degree_scale,
-    driving_tasks,
-    even_motion,
-    fibers_at_rest,
-    loaded_motion,
-    loads_at,
-    note,
-    note_tracking,
-    read_states,
-    result_file,
-    start_activation,
-    state_table,
-)
-from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
 from myoquat.core import Array
 from myoquat.data import load_model
@@ -50,7 +32,24 @@ from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["run_cmc", "run_forward"]
+from .analyses import analyse
+from .moving import (
+    Moving,
+    actuators_of,
+    degree_scale,
+    driving_tasks,
+    even_motion,
+    fibers_at_rest,
+    loaded_motion,
+    loads_at,
+    note,
+    note_tracking,
+    read_states,
+    result_file,
+    start_activation,
+    state_table,
+)
+from .outputs import Outputs
 
 
 def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:

@@ -12,26 +12,11 @@ from lxml import etree
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
-from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import smooth_angles
+from myoquat.analysis.motion.structure import Sensor
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
-from myoquat.apps.opensim_tools.moving import (
-    cut_motion,
-    fibers_at_rest,
-    loaded_motion,
-    loads_at,
-    note,
-    result_file,
-    start_activation,
-    state_columns,
-    tell_missing_times,
-    tell_undriven,
-    warn_of_missing_times,
-)
-from myoquat.apps.opensim_tools.outputs import Outputs
-from myoquat.apps.opensim_tools.sections import scaling_sections
 from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
@@ -53,15 +38,21 @@ from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = [
-    "fitted_to_tasks",
-    "run_inverse_dynamics",
-    "run_inverse_kinematics",
-    "run_scale",
-    "run_sensor_placer",
-    "run_sensor_tracking",
-    "task_weights",
-]
+from .moving import (
+    cut_motion,
+    fibers_at_rest,
+    loaded_motion,
+    loads_at,
+    note,
+    result_file,
+    start_activation,
+    state_columns,
+    tell_missing_times,
+    tell_undriven,
+    warn_of_missing_times,
+)
+from .outputs import Outputs
+from .sections import scaling_sections
 
 
 def run_inverse_kinematics(setup: InverseKinematicsSetup, outputs: Outputs) -> None:

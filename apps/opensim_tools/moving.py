@@ -15,7 +15,6 @@ from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
-from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core import Array, frozen, pandas as pd, scipy
 from myoquat.data import load_model
 from myoquat.data.files import file_name
@@ -45,30 +44,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.states import state_names
 
-__all__ = [
-    "Moving",
-    "actuators_of",
-    "assembled_motion",
-    "cut_motion",
-    "degree_scale",
-    "driving_tasks",
-    "even_motion",
-    "fibers_at_rest",
-    "filtered_motion",
-    "loaded_motion",
-    "loads_at",
-    "moving_of",
-    "note",
-    "note_tracking",
-    "read_states",
-    "result_file",
-    "start_activation",
-    "state_columns",
-    "state_table",
-    "tell_missing_times",
-    "tell_undriven",
-    "warn_of_missing_times",
-]
+from .outputs import Outputs
 
 MAX_COUPLER_ERROR = 1e-3  # [rad, m] of a column, which rounding in a file explains
 

@@ -15,8 +15,6 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.storage import write_motion
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Outputs"]
-
 
 @dataclass
 class Outputs:

@@ -8,18 +8,6 @@ from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import ConsistentMotion, ResidualOptions, dynamically_consistent
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns, unbounded
-from myoquat.apps.opensim_tools.analyses import analyse
-from myoquat.apps.opensim_tools.moving import (
-    Moving,
-    actuators_of,
-    driving_tasks,
-    even_motion,
-    loads_at,
-    note,
-    note_tracking,
-    result_file,
-)
-from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
 from myoquat.core import Array
 from myoquat.data import load_model
@@ -30,7 +18,9 @@ from myoquat.data.tables import labelled
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
-__all__ = ["run_rra"]
+from .analyses import analyse
+from .moving import Moving, actuators_of, driving_tasks, even_motion, loads_at, note, note_tracking, result_file
+from .outputs import Outputs
 
 FRAME_S = 0.005  # [s] between the frames, at which the residual meets its bounds
 BOUND = 5.0  # [N], [N m] of each component of the residual

@@ -19,16 +19,6 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model
 
-__all__ = [
-    "angle_units",
-    "fit_sections",
-    "load_sections",
-    "marker_errors",
-    "outcomes",
-    "scaling_sections",
-    "size_section",
-]
-
 SIZE = 900, 700  # pixels of a picture
 FULL_ACTIVATION = 0.99
 STANDARD_GRAVITY = 9.80665  # [m/s^2]

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.offscreen import Painter
-from myoquat.apps.viewer.sources import MotionSource, Reels, check_frames, opened
 from myoquat.core import NO_ENCODER, Array, check_types, frozen, options_of
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions import Forces
 from myoquat.muscle import Model
 
-__all__ = ["RATE", "FilmOptions", "can_encode", "check_film", "check_picture", "film", "write_film"]
+from .offscreen import Painter
+from .sources import MotionSource, Reels, check_frames, opened
 
 RATE = 30  # pictures per second
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}

@@ -10,24 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.scene import (
-    ARROW,
-    BONE,
-    FIELD,
-    GHOST,
-    Frame,
-    Look,
-    Scene,
-    camera_of,
-    floor_lines,
-    shades,
-    spread,
-    widths,
-)
 from myoquat.core import Array
 from myoquat.joints.quaternion import rotation_matrix
 
-__all__ = ["Painter"]
+from .scene import ARROW, BONE, FIELD, GHOST, Frame, Look, Scene, camera_of, floor_lines, shades, spread, widths
 
 DPI = 100
 PARTS_PER_PIECE = 6  # of a straight piece of a muscle: short parts are sorted correctly among bones

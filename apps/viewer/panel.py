@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.filming import RATE, can_encode, write_film
 from myoquat.core import Array, frozen, widget_label
 from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
 from myoquat.joints.conversion.balls import in_angles
@@ -33,7 +32,7 @@ from myoquat.joints.types.spherical import shorter
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow
 
-__all__ = ["Access", "Control", "Panel", "PoseControls", "is_within"]
+from .filming import RATE, can_encode, write_film
 
 DEGREE = np.pi / 180
 SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the coordinate

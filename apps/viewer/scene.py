@@ -18,35 +18,6 @@ from myoquat.muscle import Model
 from myoquat.muscle.display import farthest_point, polylines, up_of
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = [
-    "ARROW",
-    "BONE",
-    "FIELD",
-    "GHOST",
-    "MARKER",
-    "Frame",
-    "FrameCache",
-    "Look",
-    "Part",
-    "Scene",
-    "Stage",
-    "camera_of",
-    "find_mesh",
-    "floor_lines",
-    "frames",
-    "limb",
-    "pieces",
-    "shades",
-    "shape_mesh",
-    "solid",
-    "sphere",
-    "spread",
-    "surface",
-    "tube",
-    "tubes",
-    "widths",
-]
-
 SIDES = 12  # without a GPU, a triangle takes microseconds
 LIMB: tuple[tuple[float, float], ...] = (
     (0.0, 0.0),

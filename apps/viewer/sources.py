@@ -9,7 +9,6 @@ from typing import TypeAlias, Union
 
 import numpy as np
 
-from myoquat.apps.viewer.scene import Frame, FrameCache, Look, Scene
 from myoquat.core import PATH, Array, ArrayLike, check_types, frozen, indices_of, pandas as pd
 from myoquat.data import load_model
 from myoquat.data.motions import Forces, MotionLike, load_forces, load_motion
@@ -23,7 +22,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
 
-__all__ = ["Film", "MotionSource", "Reels", "check_frames", "film_of", "installed_geometry", "opened"]
+from .scene import Frame, FrameCache, Look, Scene
 
 MotionSource: TypeAlias = Union[MotionLike, "pd.DataFrame", str, Path]  # pandas is not imported
 

@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.filming import RATE, check_film, check_picture, write_film
-from myoquat.apps.viewer.panel import Access, Panel, PoseControls
-from myoquat.apps.viewer.scene import ARROW, FIELD, Look, Scene, Stage, floor_lines, frames
-from myoquat.apps.viewer.sources import Film, MotionSource, Reels, check_frames, opened
 from myoquat.core import Array, ArrayLike, missing_extra
 from myoquat.data import Forces
 from myoquat.data.files import check_output, write_bytes, write_text
 from myoquat.muscle import Model
 from myoquat.muscle.evaluate import tensions_at_rest
 
-__all__ = ["Viewer", "view"]
+from .filming import RATE, check_film, check_picture, write_film
+from .panel import Access, Panel, PoseControls
+from .scene import ARROW, FIELD, Look, Scene, Stage, floor_lines, frames
+from .sources import Film, MotionSource, Reels, check_frames, opened
 
 MAX_PORT = 65535
 

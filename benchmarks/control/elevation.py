@@ -32,8 +32,6 @@ from myoquat.joints import (
     rotation_matrix,
 )
 
-__all__ = ["rows"]
-
 FILE = "Elevation_yzy_simulation.mot"
 ANGLES = {
     "clavicle": ("YZX", ("SC_y", "SC_z", "SC_x")),

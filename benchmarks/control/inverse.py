@@ -22,8 +22,6 @@ from myoquat.data import load_forces, load_motion, load_table
 from myoquat.muscle import ActivationDynamics, Model, Muscle
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
 
-__all__ = ["rows"]
-
 MODEL, SOLUTION = "subject_walk_armless_18musc.osim", "std_testMocoInverse_subject_18musc_solution.sto"
 REPEATS = 5
 START, DURATION, INTERVALS = 0.45, 0.55, 22

@@ -12,8 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["rows"]
-
 FOLDERS = {"track": "MYOQUAT_MOCO", "inverse": "MYOQUAT_MOCO_INVERSE"}
 TIME_LIMIT = 3600  # s
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import opensim
 
-__all__: list[str] = []
-
 WELDED = ("subtalar_r", "mtp_r", "subtalar_l", "mtp_l")
 TOLERANCE = 1e-4
 

@@ -45,8 +45,6 @@ from myoquat.joints.multibody.state import integrate
 from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
 from myoquat.muscle import Model, states
 
-__all__ = ["run"]
-
 REPEATS = 5
 TRACKING, EFFORT = 10.0, 0.01
 TOLERANCE = 1e-10

@@ -29,8 +29,6 @@ from myoquat.analysis.recruitment import JointCone, consistent_motion
 from myoquat.data import Motion, load_motion
 from myoquat.muscle import Model
 
-__all__ = ["rows"]
-
 MODEL, MOTION = "TSM_subject_noWeight.osim", "ABD01.mot"
 START, DURATION, INTERVALS = 3.0, 4.0, 100
 CUTOFF = 3.0  # Hz, as published

@@ -31,8 +31,6 @@ from myoquat.analysis.control import (
 from myoquat.data import Motion, load_forces, load_paths, load_table
 from myoquat.muscle import Model
 
-__all__ = ["rows"]
-
 MODEL, PATHS = "subject_walk_scaled.osim", "subject_walk_scaled_FunctionBasedPathSet.xml"
 THEIRS = "exampleMocoTrack_muscle_driven_state_tracking_solution.sto"
 START, DURATION, INTERVALS = 0.48, 1.13, 57

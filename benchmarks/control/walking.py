@@ -36,8 +36,6 @@ from myoquat.muscle import ActivationDynamics, Model, Muscle, contact_forces
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
 
-__all__ = ["rows"]
-
 SPEED, DURATION, INTERVALS = 1.2, (0.4, 0.75), (40, 80)  # m/s, s of a half cycle
 HEEL, FRONT = ((0.0313, 0.0104, 0.0), 0.035), ((0.1774, -0.0157, -0.0052), 0.015)  # place on the calcaneus, radius [m]
 CONTACT: dict[str, Any] = {

@@ -11,8 +11,6 @@ from myoquat.core import Array
 from myoquat.joints.frames import total_mass
 from myoquat.muscle import Model, contact_forces
 
-__all__ = ["draw_walk", "sole"]
-
 LEG, HEAD, TOE = ("femur", "tibia", "talus", "calcn"), (0.0, 0.6, 0.0), (0.18, -0.02, 0.0)
 SHOWN = 7  # figures of the body
 COLOURS = {"r": "tab:red", "l": "tab:blue"}

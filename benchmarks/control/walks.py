@@ -56,8 +56,6 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.forces import SmoothSphereHalfSpace
 
-__all__ = ["run"]
-
 SETS = ("ContactGeometrySet", "ContactForceSet", "ExpressionBasedCoordinateForceSet")
 LIFT = 0.02  # m, by which the example raises the spheres of the feet
 FEET = {f"{side}_GRF": (f"calcn_{end}", f"toes_{end}") for side, end in (("Right", "r"), ("Left", "l"))}

@@ -15,8 +15,6 @@ import jax.numpy as jnp
 
 from myoquat.muscle import Model
 
-__all__ = ["compiled"]
-
 jax.config.update("jax_enable_x64", True)
 
 

@@ -12,8 +12,6 @@ from benchmarks.mujoco.model import engine, loop
 from benchmarks.native import pointer
 from myoquat.joints import ArticulatedSystem, rotation_matrix
 
-__all__ = ["DynamicsLoop"]
-
 
 class DynamicsLoop:
     """MuJoCo's engine on one system; states (q, v, x) are C-order float64 in MuJoCo's conventions."""

@@ -16,8 +16,6 @@ import numpy as np
 
 from myoquat.environments import VectorEnvironment, load_task
 
-__all__ = ["run"]
-
 TASKS = {"elbow_pose": "myoElbowPose1D6MRandom-v0", "hand_reach": "myoHandReachRandom-v0"}
 STATES = (64, 256, 1024)
 THEIR_STATES = 16

@@ -8,8 +8,6 @@ import mujoco
 from benchmarks.native import load
 from myoquat.joints import ArticulatedSystem
 
-__all__ = ["bodies_xml", "engine", "loop"]
-
 _OPTIONS = (
     '<compiler balanceinertia="false"/><option gravity="{}"><flag constraint="disable" contact="disable" '
     'eulerdamp="disable"/></option>'

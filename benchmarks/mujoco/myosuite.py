@@ -24,8 +24,6 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model, law_forces, muscle_forces, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.laws import PathLimit
 
-__all__ = ["run"]
-
 NAMES = ("myoelbow", "myofinger", "myohand", "myoarm", "myotorso", "myolegs", "myolegs26", "myofullbody")
 STEPPED = ("myofinger", "myohand", "myoarm", "myolegs", "myofullbody")
 STATES, REPEATS = 64, 5

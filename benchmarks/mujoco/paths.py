@@ -9,8 +9,6 @@ from benchmarks.mujoco.model import engine, loop
 from benchmarks.native import pointer
 from myoquat.muscle import Model
 
-__all__ = ["PathLoop", "tendons"]
-
 
 def tendons(model: Model) -> tuple[dict[str, str], str]:
     """Sites by body, one per path point, and a spatial tendon per muscle."""

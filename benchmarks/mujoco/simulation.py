@@ -14,8 +14,6 @@ from benchmarks.mujoco.steps import StepLoop
 from myoquat.data import load_model
 from myoquat.dynamics import Simulator
 
-__all__ = ["run"]
-
 STEP, STEPS, MANY = 1e-3, 4_000, 8
 
 

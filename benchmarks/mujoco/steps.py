@@ -9,8 +9,6 @@ from benchmarks.mujoco.model import engine, loop
 from benchmarks.mujoco.paths import tendons
 from myoquat.muscle import Model
 
-__all__ = ["StepLoop"]
-
 
 class StepLoop:
     """MuJoCo's engine on one model; `muscles` adds its own muscle to every tendon, which has other curves than ours."""

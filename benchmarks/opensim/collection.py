@@ -36,8 +36,6 @@ from myoquat.data import load_model
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
-__all__ = ["run"]
-
 POSES, COMPARED, BATCH = 1000, 20, 20_000
 TOLERANCE = 1e-6
 TIME_LIMIT_S = 600.0  # s

@@ -23,8 +23,6 @@ from benchmarks.opensim.osim import in_opensim, loaded, model_files, random_pose
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 
-__all__ = ["misses", "run"]
-
 POSES, OPENSIM_POSES = 100_000, 100
 POSES_PER_BLOCK = 5_000
 WIDE, FINER, ENOUGH = 1e-3, (1e-5, 1e-6, 1e-7), 1e-9

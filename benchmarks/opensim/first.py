@@ -15,8 +15,6 @@ from typing import Any
 
 from benchmarks.opensim.osim import model_files
 
-__all__ = ["run"]
-
 _LOADED = """
 import json, sys, time, warnings
 began = time.perf_counter()

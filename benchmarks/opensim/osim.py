@@ -24,19 +24,6 @@ from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = [
-    "SMALL_LEG",
-    "agreement",
-    "both_kernel",
-    "dynamic_agreement",
-    "in_opensim",
-    "loaded",
-    "model_files",
-    "random_poses",
-    "run",
-    "seconds_per_pose",
-]
-
 SMALL_LEG = Path(__file__).parents[2] / "tests" / "data" / "small_leg.osim"
 POSES, TIMED, BATCH, BLOCK = 200, 10, 100_000, 4096
 MAX_JUMP_DISTANCE_M = 1e-3  # to a jump of a length, within which the two programs may stand on different sides of it

@@ -24,8 +24,6 @@ from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.muscle import Model
 
-__all__ = ["run"]
-
 DURATION, STEP, SIDE_BY_SIDE = 0.2, 2e-4, 64
 MIDWAY, WIDE = 0.5, 4.5  # of the way; ranges [rad, m] wider than that are no limits of a joint
 TOLERANCES = (1e-4, 1e-6, 1e-8)

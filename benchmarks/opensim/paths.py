@@ -11,8 +11,6 @@ import numpy as np
 from myoquat.joints import euler_from_quaternion
 from myoquat.muscle import Model
 
-__all__ = ["OpensimPaths"]
-
 
 class OpensimPaths:
     """A model of ball joints and straight paths in OpenSim, at the poses q (n, nq)."""

@@ -24,8 +24,6 @@ from myoquat.apps.opensim_tools.residuals import RESIDUALS, run_rra
 from myoquat.data import load_table
 from myoquat.data.setups import RraSetup, read_setup
 
-__all__ = ["run"]
-
 OPENSIM = """
 import os
 import sys

@@ -26,8 +26,6 @@ from myoquat.dynamics.constraints import assemble
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 
-__all__ = ["run"]
-
 DURATION, REPEATS = 1.0, 3
 OURS = {"dop853": (1e-3, 1e-4, 1e-5, 1e-6), "radau": (3e-4, 1e-4, 1e-5, 1e-6)}  # explicit and implicit
 TIGHT, OUTPUT = 1e-10, 2.5e-4

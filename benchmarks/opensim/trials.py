@@ -27,8 +27,6 @@ from myoquat.analysis.motion.smoothing import MotionConstraints
 from myoquat.data import Markers, Motion, load_markers, load_model
 from myoquat.muscle import Model
 
-__all__ = ["run"]
-
 ACCURACY, NOISE, WEAK, REPEATS = 1e-9, 1e-3, 1.0, 25
 ROTATIONS = {"angles": "file", "quaternions": "quaternion"}
 

@@ -24,8 +24,6 @@ from benchmarks.opensim.osim import random_poses
 from myoquat.analysis.recruitment import static_optimization
 from myoquat.muscle import Model
 
-__all__ = ["run"]
-
 MODELS = {
     "two_link": "",
     "thoracoscapular": "",

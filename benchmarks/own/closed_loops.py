@@ -20,8 +20,6 @@ from benchmarks.own.mechanisms import (
 )
 from myoquat.dynamics import Trajectory, simulate
 
-__all__ = ["run"]
-
 
 def run() -> list[dict[str, Any]]:
     """A row per mechanism and accuracy. The first run of each compiles; the second is timed."""

@@ -8,8 +8,6 @@ import sys
 import tempfile
 from typing import Any
 
-__all__ = ["run"]
-
 _IMPORT = """
 import time, json
 import casadi, llvmlite.binding, numpy

@@ -11,8 +11,6 @@ import numpy as np
 from benchmarks.measure import Route, alternate, rows
 from myoquat.dynamics.udwadia_kalaba import augmented, classical, kkt, priorities, working
 
-__all__ = ["run"]
-
 N, K, BATCH = 30, 10, 200
 FORMS = {"classical": classical, "working": working, "augmented": augmented, "kkt": kkt}
 

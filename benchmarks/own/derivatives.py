@@ -18,8 +18,6 @@ import numpy as np
 import myoquat as mq
 from myoquat.dynamics import Inputs, simulation_gradient
 
-__all__ = ["run"]
-
 _SCRIPT = """
 import json, time
 import numpy as np

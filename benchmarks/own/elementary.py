@@ -17,8 +17,6 @@ import numpy as np
 
 from myoquat import kernels
 
-__all__ = ["FUNCTIONS", "largest_error", "run"]
-
 _CHUNK = 1_000_000
 Sampler = Callable[[np.random.Generator, int], tuple[np.ndarray, ...]]
 

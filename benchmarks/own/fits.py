@@ -29,8 +29,6 @@ from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.segments.lengths import lengths
 
-__all__ = ["run"]
-
 FITTED, HELD, TIMED = 3072, int(os.environ.get("MYOQUAT_FITS_POSES", "100000")), 4096
 ALIKE = 2000  # poses of the fits with OpenSim's errors
 POWER = 512  # poses of the power balance

@@ -12,8 +12,6 @@ import numpy as np
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
 
-__all__ = ["run"]
-
 SPEEDS = np.array([1.0, 2.0, 3.0, -2.0, 1.0, 0.5])
 NORM = (
     ("rk4", "projection"), ("rk4", "baumgarte"), ("rk4", "none"), ("lie_rk4", "none"), ("lie_rk4", "projection"),

@@ -17,8 +17,6 @@ import numpy as np
 from myoquat.environments import VectorEnvironment, load_task
 from myoquat.environments.stable_baselines3 import stable_baselines3_env
 
-__all__ = ["learning_curve", "main"]
-
 TASK, STATES = "elbow_pose", 64
 STEPS_BETWEEN, EVALUATIONS = 20_480, 10
 EPISODES, FIRST_EVALUATED_SEED = 200, 10_000

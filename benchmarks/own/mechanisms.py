@@ -14,21 +14,11 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from myoquat.dynamics.constraints import Constraint, Distance, ParallelAxes, PointLoop
-from myoquat.joints.multibody.system import ArticulatedSystem, Body
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.laws import ForceLaw
-
-__all__ = [
-    "ANDREWS_END",
-    "Spring",
-    "andrews",
-    "andrews_start",
-    "bricard",
-    "four_bars",
-    "governor",
-    "governor_reference",
-]
 
 # beta, Theta, gamma, Phi, delta, Omega, epsilon at t = 0.03 s
 ANDREWS_END = (

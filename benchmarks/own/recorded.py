@@ -29,8 +29,6 @@ from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["run", "walker"]
-
 FRAMES, CALLS, MANY, RATE, NOISE = 1000, 100, 100_000, 100.0, 1e-3
 MARKERS = {"pelvis": 4, "trunk": 5, "thigh": 3, "shank": 3, "sole": 3, "toes": 1, "arm": 2, "radius": 2, "hand": 2}
 CHAIN = """

@@ -30,8 +30,6 @@ from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 from validation.belli_shoulder import cone_of, load_shoulder, moving, reserves
 
-__all__ = ["moving_abduction", "run"]
-
 EQUATIONS, VARIABLES, FRAMES = 14, 40, 2000
 COSTS = (Bhargava2004(), Umberger2010())
 

@@ -22,10 +22,9 @@ from scipy.special import ellipj
 from myoquat.dynamics import quaternion_accelerations, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints import G
-from myoquat.joints.multibody.system import ArticulatedSystem, Body
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import SphericalJoint
-
-__all__ = ["run"]
 
 SOLVERS = {"dop853": "DOP853", "rk45": "RK45", "radau": "Radau"}  # ours: SciPy's name
 

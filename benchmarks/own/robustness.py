@@ -17,8 +17,6 @@ from myoquat.data import Motion
 from myoquat.muscle import Model
 from validation.belli_shoulder import reserves
 
-__all__ = ["run"]
-
 SAMPLES, FRAMES, ALL = 32, 800, 3600
 SUMMARIES = ("mean_activation", "peak_force", "peak_load", "least_margin")
 

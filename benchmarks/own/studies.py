@@ -31,8 +31,6 @@ from myoquat.analysis.studies.identity import description
 from myoquat.analysis.studies.results import verify_results
 from myoquat.analysis.studies.study import RunOptions, compute
 
-__all__ = ["run"]
-
 SAMPLES = 100_000
 REPEATS = 3
 BLOCK, FILES = 16, 14  # of a study that is killed: samples of a block, and files up to which it comes; a block has 8

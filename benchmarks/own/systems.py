@@ -7,8 +7,6 @@ import numpy as np
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 
-__all__ = ["chain", "person", "random_state"]
-
 
 def chain(n: int) -> ArticulatedSystem:
     """n rods of 0.3 m and 1 kg, each hanging on the end of the one before by a spherical joint."""

@@ -19,8 +19,6 @@ from myoquat.data import load_model
 from myoquat.dynamics import articulated
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = ["run"]
-
 MIN_SECONDS = 0.15  # seconds of one thread
 REPEATS = 9
 

@@ -14,8 +14,6 @@ import numpy as np
 from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.joints.multibody.sampling import random_system
 
-__all__ = ["run"]
-
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
 STEP = 1e-3
 FORWARD = (articulated.forward, factor.forward)

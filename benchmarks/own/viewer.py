@@ -22,8 +22,6 @@ from playwright import sync_api
 
 from benchmarks.opensim.osim import model_files
 
-__all__ = ["run"]
-
 _SERVER = """
 import json, sys, time
 began = time.perf_counter()

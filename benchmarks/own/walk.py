@@ -22,8 +22,6 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.data import Forces, Motion, load_forces, load_model, load_motion
 from myoquat.muscle import Model
 
-__all__ = ["walking"]
-
 POWERS = (2.0, 5.0)
 CUTOFF_HZ = 6.0  # Hz
 CLARABEL_STRIDE = 50  # frames between those that Clarabel is given

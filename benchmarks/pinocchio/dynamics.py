@@ -16,8 +16,6 @@ import pinocchio
 from benchmarks.native import load, pointer
 from myoquat.joints import ArticulatedSystem
 
-__all__ = ["DERIVATIVES", "DynamicsLoop"]
-
 DERIVATIVES = "ABA_DERIVATIVES"  # of udot by q, by u and by tau
 
 _DEFINITIONS = (  # those of Pinocchio's own CMake target

@@ -12,8 +12,6 @@ import sympy
 
 from myoquat.muscle import Model
 
-__all__ = ["on_arrays", "pose_by_pose"]
-
 
 def pose_by_pose(model: Model) -> Callable[..., Any]:
     """f(*q) -> [lengths (m, 1), J (m, nu)] of one pose, as `sympy.lambdify` makes it."""

@@ -29,8 +29,6 @@ from myoquat.muscle.wrapping.segment_solver import Piece, over_surfaces
 from myoquat.muscle.wrapping.single_surface_contact import Meeting, Site
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["NUMBERS", "TYPES", "Paths", "certified", "lengths", "paths", "placed", "run", "scenes", "shot", "solved"]
-
 Array = np.ndarray
 TYPES = {
     "sphere": WrapSphere(body="ground", radius=1.0),

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["MIN_JUMP_M", "Jumps", "jumps"]
-
 MIN_JUMP_M = 1e-6  # of a jump
 MEDIAN_WINDOW_STEPS = 5  # steps whose median change a step is held against
 PARTS, TURNS = 4, 15  # into which a step is divided, and how often: until the sides of a jump are 1e-9 of it apart

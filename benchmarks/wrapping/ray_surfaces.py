@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["NUMBERS_PER_SURFACE", "QUADRIC", "TORUS", "Shape", "cross", "dot", "size", "unit"]
-
 Array = np.ndarray
 NUMBERS_PER_SURFACE = 16
 MAX_HALF_TURNS = 1.1, 2.1  # half turns that are followed: of a closed surface, of a cylinder

@@ -27,8 +27,6 @@ from benchmarks.wrapping.ray_surfaces import (
 from myoquat import kernels
 from myoquat.kernels import choose, while_loop
 
-__all__ = ["conditions", "from_both_ends", "shots"]
-
 Array = np.ndarray
 Along = Callable[[Array, Array, Array], Array]  # x, v, data -> what crosses zero along a geodesic
 BACK, FINE = 16, 64  # steps before the start, and of a polished geodesic

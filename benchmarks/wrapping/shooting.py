@@ -19,8 +19,6 @@ import numpy as np
 from benchmarks.wrapping.ray_surfaces import QUADRIC, Shape
 from benchmarks.wrapping.rays import conditions, shots
 
-__all__ = ["MET", "Quadric", "Task", "is_straight", "local_minima", "newton", "shortest_lengths", "solutions"]
-
 Array = np.ndarray
 BISECTIONS, NEAR_FOLD, REGULA_FALSI, NEWTON = 16, 9, 8, 12
 OUTLINE_ANGLES = 120  # angles of an outline

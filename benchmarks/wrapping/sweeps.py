@@ -21,8 +21,6 @@ from benchmarks.wrapping.jumps import jumps
 from myoquat.muscle import Model, PathFlag, path_flags, path_lengths
 from myoquat.muscle.coordinates import follow
 
-__all__ = ["run"]
-
 FILES = {
     "MOBL_ARMS_41": "MYOQUAT_SHOULDER",
     "TSM_subject_noWeight": "MYOQUAT_SHOULDER",

@@ -21,8 +21,6 @@ import numpy as np
 
 from benchmarks.wrapping.certificate import NUMBERS, TYPES, Paths, paths, placed, shot
 
-__all__ = ["GENERATORS", "GROUPS", "copies", "drawn", "run"]
-
 Array = np.ndarray
 LETTERS = {
     "S": ("sphere", (0.05,)),

@@ -17,8 +17,6 @@ from benchmarks.wrapping.ray_surfaces import TORUS, Shape
 from benchmarks.wrapping.rays import from_both_ends
 from benchmarks.wrapping.shooting import MET, Quadric, Task, is_straight, newton, solutions
 
-__all__ = ["Ring", "shortest_through_ring"]
-
 Array = np.ndarray
 SAMPLES = 300  # of a segment, at which its distance from the ring is measured
 CLEARANCE_M = 1e-7  # [m] that a segment may enter the tube, by parabolas through the samples

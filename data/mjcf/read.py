@@ -9,12 +9,6 @@ import numpy as np
 
 from myoquat.core import Array
 from myoquat.data.formats import CompiledModel, ModelSpec
-from myoquat.data.mjcf.reading.actuators import read_actuators
-from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
-from myoquat.data.mjcf.reading.contacts import read_contacts
-from myoquat.data.mjcf.reading.equalities import read_equalities
-from myoquat.data.mjcf.reading.tendons import combinations_of, read_tendons, used_by_tendons
-from myoquat.data.mjcf.source import Part, Source, open_source
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.xml import located, three
 from myoquat.joints import ArticulatedSystem, rotation_matrix
@@ -22,7 +16,12 @@ from myoquat.joints.vectors import vecmat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["load_mjcf", "read_model"]
+from .reading.actuators import read_actuators
+from .reading.bodies import GROUND, Skeleton
+from .reading.contacts import read_contacts
+from .reading.equalities import read_equalities
+from .reading.tendons import combinations_of, read_tendons, used_by_tendons
+from .source import Part, Source, open_source
 
 MAX_SHOWN = 5  # tendons, in a message
 WRAPPING = ("mujoco", "mujoco3", "shortest")

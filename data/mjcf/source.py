@@ -23,8 +23,6 @@ from myoquat.data.xml import BASE, Element, IncludedFiles, complain, mended, par
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["CODES", "UNKNOWN", "Part", "Source", "open_source"]
-
 MAX_REPLICATED = 100_000  # elements that the <replicate> elements of a file make
 FOLDERS = ("meshdir", "texturedir", "assetdir")
 TETRAHEDRON = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]  # in place of a mesh that is not needed

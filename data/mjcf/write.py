@@ -13,10 +13,6 @@ from numpy.polynomial import Polynomial
 
 from myoquat.core import Array
 from myoquat.data.files import check_output, write_text
-from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
-from myoquat.data.mjcf.reading.softness import SOLIMP, Softness
-from myoquat.data.mjcf.reading.tendons import SLIP_SPEED, Combination, on_offset_path
-from myoquat.data.mjcf.written_bodies import Tree, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add_with, document_text, set_with, written
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler
@@ -47,7 +43,10 @@ from myoquat.muscle.laws import (
 from myoquat.muscle.laws.path_affine import ClippedForce
 from myoquat.muscle.loads import named_bodies
 
-__all__ = ["write_model"]
+from .reading.bodies import SLIP_SPEEDS
+from .reading.softness import SOLIMP, Softness
+from .reading.tendons import SLIP_SPEED, Combination, on_offset_path
+from .written_bodies import Tree, why_no_tendon
 
 NO_SLIP = "speeds of slip, which MuJoCo's dry friction has not"
 

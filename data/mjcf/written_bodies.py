@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, free_name
-from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add_with
 from myoquat.joints import (
@@ -26,7 +25,7 @@ from myoquat.joints.multibody.body import check_inertia, principal_moments
 from myoquat.joints.vectors import full
 from myoquat.muscle import Model, Muscle, PathPoint, Wrap
 
-__all__ = ["Tree", "why_no_tendon"]
+from .reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 
 UNIT_SLOPE_TOLERANCE = 1e-12  # by which a slope may miss 1
 MIN_INERTIA = 1e-15  # of mass and principal inertia of a moving body: MuJoCo's mjMINVAL

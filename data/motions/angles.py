@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, pandas as pd
-from myoquat.data.motions.coordinates import coordinate_labels, turning_entries
 from myoquat.joints import Angles, ArticulatedSystem, rotation_matrix
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import vecmat
 
-__all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles"]
+from .coordinates import coordinate_labels, turning_entries
 
 DEGREE = np.pi / 180
 GIMBAL_LOCK_DET = 1e-12  # |det B| of unit factors below which rates of angles have no value

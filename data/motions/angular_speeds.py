@@ -12,8 +12,6 @@ from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.vectors import matrix, matvec
 from myoquat.muscle.model import Model
 
-__all__ = ["angular_accelerations", "angular_triples", "angular_velocities", "axes_of_angles", "rates_of_angles"]
-
 
 def axes_of_angles(x: Array, y: Array) -> Array:
     """(..., 3, 3) E, on floats and symbols."""

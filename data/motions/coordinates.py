@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array
-from myoquat.data.motions.angular_speeds import angular_triples, rates_of_angles
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.errors import CoordinateWarning
@@ -17,22 +16,7 @@ from myoquat.joints.ranges import check_array
 from myoquat.muscle import Model, state_names
 from myoquat.muscle.actuators import delayed
 
-__all__ = [
-    "actuation_from_motion",
-    "actuator_columns",
-    "bare_name",
-    "coordinate_labels",
-    "motion_from_states",
-    "muscle_columns",
-    "muscle_states_from_motion",
-    "rates_of_states",
-    "states_from_motion",
-    "states_in_angles",
-    "turning_entries",
-    "warn_of_modes",
-    "with_own_speeds",
-]
-
+from .angular_speeds import angular_triples, rates_of_angles
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -9,12 +9,11 @@ import numpy as np
 
 from myoquat.core import PATH, Array, ArrayLike, check_types, frozen, indices_of, pandas as pd, scipy
 from myoquat.data import c3d
-from myoquat.data.motions.formats import load_table, save_table
-from myoquat.data.motions.series import Recording, check_cutoff, check_time, even_times, interpolated
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
-__all__ = ["Emg", "load_emg"]
+from .formats import load_table, save_table
+from .series import Recording, check_cutoff, check_time, even_times, interpolated
 
 
 @frozen(eq=False, repr=False)

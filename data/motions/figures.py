@@ -11,13 +11,12 @@ from matplotlib.lines import Line2D
 
 from myoquat.core import NO_ENCODER, Array, Panel, Picture, by_unit, draw_panels, film_encoder
 from myoquat.data.files import check_output, write_bytes
-from myoquat.data.motions.angles import angle_table
-from myoquat.data.motions.series import check_run
 from myoquat.joints import ArticulatedSystem, convert_coordinates
 from myoquat.muscle import Model
 from myoquat.muscle.display import stick_figures
 
-__all__ = ["animate", "check_film", "coordinate_panels", "motion_panels", "plot_motion"]
+from .angles import angle_table
+from .series import check_run
 
 
 def plot_motion(motion: Any, run: int | tuple[int, ...] = ()) -> Figure:

@@ -11,23 +11,13 @@ from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, in
 from myoquat.data import c3d
 from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
 from myoquat.data.files import check_ending, check_output, existing, near_file, write_text
-from myoquat.data.motions.series import (
-    axes_rotation,
-    check_names,
-    check_series,
-    check_time,
-    cut,
-    frames_in,
-    interpolated,
-    rows_within,
-)
 from myoquat.data.rows import AXES, time_table
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.xml import Element
 from myoquat.joints import ModelError
 from myoquat.muscle.loads import LoadFrames
 
-__all__ = ["Forces", "columns_of", "forces_of_loads", "load_forces"]
+from .series import axes_rotation, check_names, check_series, check_time, cut, frames_in, interpolated, rows_within
 
 COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}

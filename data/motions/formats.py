@@ -8,8 +8,6 @@ from typing import Any
 from myoquat.core import PATH, check_types, frozen, pandas as pd
 from myoquat.joints import ModelError
 
-__all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "save_table"]
-
 
 @frozen
 class MotionFormat:

@@ -13,15 +13,6 @@ import numpy as np
 from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, pandas as pd, scipy, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.files import check_ending, existing
-from myoquat.data.motions.series import (
-    SpatialRecording,
-    axes_rotation,
-    check_cutoff,
-    check_time,
-    even_times,
-    gaps_of,
-    interpolated,
-)
 from myoquat.data.mvnx import read_origins
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.rows import AXES, marker_table
@@ -29,7 +20,7 @@ from myoquat.data.storage import read_motion
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ModelError
 
-__all__ = ["Markers", "load_markers"]
+from .series import SpatialRecording, axes_rotation, check_cutoff, check_time, even_times, gaps_of, interpolated
 
 COMPONENT = re.compile(r"(.+?)(?:[_.:][tv]?)?([xyz1-3])", re.IGNORECASE)  # of a column: the marker and its axis
 MAX_SPREAD_M = 100.0  # between markers of one frame: more are other units than the file says

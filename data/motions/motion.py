@@ -21,17 +21,6 @@ from myoquat.core import (
 )
 from myoquat.data.csv import read_columns
 from myoquat.data.files import check_ending, existing
-from myoquat.data.motions.angles import angle_table
-from myoquat.data.motions.coordinates import (
-    bare_name,
-    rates_of_states,
-    states_in_angles,
-    warn_of_modes,
-    with_own_speeds,
-)
-from myoquat.data.motions.formats import B3D
-from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.rows import time_table
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints import ArticulatedSystem, ModelError
@@ -42,17 +31,11 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import warn_far
 from myoquat.muscle import Model
 
-__all__ = [
-    "Motion",
-    "MotionLike",
-    "MotionResult",
-    "Shown",
-    "check_motion",
-    "load_motion",
-    "motion_of",
-    "selected_frames",
-]
-
+from .angles import angle_table
+from .coordinates import bare_name, rates_of_states, states_in_angles, warn_of_modes, with_own_speeds
+from .formats import B3D
+from .orientations import continuous_quaternions
+from .series import check_run, check_series, check_time, cut, frames_in
 
 # --------------------------------------------------------------------------------------------------------------
 #

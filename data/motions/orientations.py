@@ -10,7 +10,6 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, assign, frozen
 from myoquat.data.files import check_ending, check_output, existing, read_lines, write_text
-from myoquat.data.motions.series import SpatialRecording, axes_rotation, between_rows, check_time
 from myoquat.data.mvnx import MvnxContent, read_mvnx
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
 from myoquat.data.storage import read_header
@@ -18,7 +17,7 @@ from myoquat.joints import ModelError, quaternion_exp, quaternion_from_matrix, q
 from myoquat.joints.errors import errors_in
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 
-__all__ = ["Orientations", "load_orientations"]
+from .series import SpatialRecording, axes_rotation, between_rows, check_time
 
 COMPONENTS = ("Q0", "Q1", "Q2", "Q3")
 ORDERS = {"wxyz": [0, 1, 2, 3], "xyzw": [3, 0, 1, 2]}

@@ -9,10 +9,6 @@ import numpy as np
 from myoquat.core import PATH, Array, ArrayLike, check_types, free_name, frozen, pandas as pd
 from myoquat.data.bvh import POSITIONS, BvhJoint, read_bvh, write_bvh
 from myoquat.data.files import check_output
-from myoquat.data.motions.markers import Markers
-from myoquat.data.motions.motion import Motion, MotionLike, motion_of
-from myoquat.data.motions.orientations import Orientations, orientations_in
-from myoquat.data.motions.series import axes_rotation, even_times, frames_in
 from myoquat.data.mvnx import angles_in, origins_in, read_mvnx
 from myoquat.joints import (
     SEQUENCES,
@@ -29,7 +25,10 @@ from myoquat.joints import (
 from myoquat.joints.errors import errors_in
 from myoquat.joints.sequences import axis_quaternion
 
-__all__ = ["SuitRecording", "load_bvh", "load_suit", "save_bvh"]
+from .markers import Markers
+from .motion import Motion, MotionLike, motion_of
+from .orientations import Orientations, orientations_in
+from .series import axes_rotation, even_times, frames_in
 
 STILL = 1e-9  # [m] by which an offset may change and still is constant
 

@@ -20,26 +20,6 @@ from myoquat.core import (
 from myoquat.data.rows import time_table
 from myoquat.joints.ranges import check_array
 
-__all__ = [
-    "TIME_TOLERANCE_S",
-    "Recording",
-    "SpatialRecording",
-    "axes_rotation",
-    "between_rows",
-    "check_cutoff",
-    "check_names",
-    "check_run",
-    "check_series",
-    "check_time",
-    "cut",
-    "even_times",
-    "frames_in",
-    "gaps_of",
-    "interpolated",
-    "row_at",
-    "rows_within",
-]
-
 Record = TypeVar("Record", bound=Any)
 TIME_TOLERANCE_S = 1e-9  # [s] by which equal times may differ: round-off of filters, sums of steps, and texts of files
 TIME_JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones

@@ -11,11 +11,21 @@ import numpy as np
 
 from myoquat.core import frozen
 from myoquat.data.motions.angular_speeds import axes_of_angles
-from myoquat.data.osim.constraints import weld
-from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, add_offset
-from myoquat.data.osim.functions import add_function
-from myoquat.data.osim.geometry import add_geometry, geometry_of
-from myoquat.data.osim.tree import (
+from myoquat.data.reports import UnwrittenParts
+from myoquat.data.xml import Element, add, add_set, checked_name, number, numbers
+from myoquat.joints import ArticulatedSystem, Axis, Body, FixedJoint, ModelError
+from myoquat.joints.constraints import Weld
+from myoquat.joints.conversion.balls import as_axes, completed
+from myoquat.joints.functions import Constant, MultivariatePolynomial
+from myoquat.joints.multibody.body import check_inertia
+from myoquat.joints.multibody.scaling import PART_INFIX
+from myoquat.muscle.coordinates import Coordinate
+
+from .constraints import weld
+from .frames import GROUND, ZERO, Frame, Frames, add_offset
+from .functions import add_function
+from .geometry import add_geometry, geometry_of
+from .tree import (
     BY_ANGULAR_VELOCITY,
     SHAPED,
     TAG,
@@ -27,25 +37,6 @@ from myoquat.data.osim.tree import (
     scapular_bodies,
     tag_of,
 )
-from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, add, add_set, checked_name, number, numbers
-from myoquat.joints import ArticulatedSystem, Axis, Body, FixedJoint, ModelError
-from myoquat.joints.constraints import Weld
-from myoquat.joints.conversion.balls import as_axes, completed
-from myoquat.joints.functions import Constant, MultivariatePolynomial
-from myoquat.joints.multibody.body import check_inertia
-from myoquat.joints.multibody.scaling import PART_INFIX
-from myoquat.muscle.coordinates import Coordinate
-
-__all__ = [
-    "Placed",
-    "add_bodies",
-    "add_joints",
-    "is_massless",
-    "named_as_ground",
-    "placed_joints",
-    "read_skeleton",
-]
 
 
 def read_skeleton(

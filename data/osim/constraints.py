@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.elements import COORDINATE, REQUIRED, Format, Part, by_tag, on_body, only_written
-from myoquat.data.osim.frames import Frame, Frames, add_offset
-from myoquat.data.osim.functions import FUNCTION, FUNCTIONS, POLYNOMIAL, add_function, read_polynomial
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
     Element,
@@ -38,7 +35,9 @@ from myoquat.joints.functions import AxisFunction, Constant, Linear, Multivariat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["LINKED", "add_constraints", "constant_couplers", "read_constraints", "weld"]
+from .elements import COORDINATE, REQUIRED, Format, Part, by_tag, on_body, only_written
+from .frames import Frame, Frames, add_offset
+from .functions import FUNCTION, FUNCTIONS, POLYNOMIAL, add_function, read_polynomial
 
 COUPLER, OF_COUPLER = "CoordinateCouplerConstraint", "coupled_coordinates_function"
 ENDS = (("first", 1), ("second", 2))

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import beside
-from myoquat.data.osim.forces import BOUNDS, control_bound
-from myoquat.data.osim.functions import add_function, can_read, read_function
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, add, add_set, boolean, complain, last_name, number, objects, parse_opensim, text
@@ -14,8 +12,8 @@ from myoquat.joints import ModelError
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle import PrescribedInput
 
-__all__ = ["PRESCRIBED", "add_inputs", "read_control_bounds", "read_inputs"]
-
+from .forces import BOUNDS, control_bound
+from .functions import add_function, can_read, read_function
 
 # ---- Bounds of the controls of forces in a model file -------------------------------------------------------------
 

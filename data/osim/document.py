@@ -11,9 +11,6 @@ import numpy as np
 from lxml import etree
 
 from myoquat.data.files import existing
-from myoquat.data.osim.frames import GROUND, Frame
-from myoquat.data.osim.muscles import has_path
-from myoquat.data.osim.tree import complete_joint
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import (
     BASE,
@@ -30,17 +27,9 @@ from myoquat.data.xml import (
 )
 from myoquat.joints import ModelError, euler_from_quaternion, quaternion_from_matrix, rotation_matrix_from_euler
 
-__all__ = [
-    "FIRST_RELEASE",
-    "GEOMETRY",
-    "complete",
-    "in_current_schema",
-    "modernize_names",
-    "names_at_root",
-    "read_document",
-    "read_root",
-]
-
+from .frames import GROUND, Frame
+from .muscles import has_path
+from .tree import complete_joint
 
 # ---- Names of components, made unique within each set by the rules of OpenSim -------------------------------------
 

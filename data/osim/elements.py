@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
-from myoquat.data.osim.frames import ZERO, Frames, path_of
 from myoquat.data.xml import (
     Element,
     add,
@@ -25,26 +24,7 @@ from myoquat.data.xml import (
 )
 from myoquat.muscle.coordinates import Marker
 
-__all__ = [
-    "BODY",
-    "COORDINATE",
-    "MARKER",
-    "NAMED_BODY",
-    "ON_PARENT",
-    "OWN_BODY",
-    "OWN_NAMED_BODY",
-    "REQUIRED",
-    "TEXTS",
-    "Format",
-    "Part",
-    "ValueType",
-    "by_tag",
-    "format_of",
-    "on_body",
-    "only_written",
-    "same",
-    "three_of",
-]
+from .frames import ZERO, Frames, path_of
 
 
 class ValueType(NamedTuple):

@@ -11,25 +11,6 @@ from myoquat.core import Array
 from myoquat.data.external_loads import LoadEntry, load_entry
 from myoquat.data.files import beside
 from myoquat.data.motions.forces import columns_of
-from myoquat.data.osim.constraints import LINKED
-from myoquat.data.osim.elements import (
-    BODY,
-    COORDINATE,
-    NAMED_BODY,
-    OWN_BODY,
-    OWN_NAMED_BODY,
-    TEXTS,
-    Format,
-    Part,
-    ValueType,
-    by_tag,
-    format_of,
-    on_body,
-    only_written,
-    same,
-)
-from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
-from myoquat.data.osim.functions import THREE_FUNCTIONS, add_function, can_read as can_read_function, read_function
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import (
@@ -84,29 +65,25 @@ from myoquat.muscle.forces import (
     SmoothSphereHalfSpace,
 )
 
-__all__ = [
-    "ACTUATORS",
-    "BOUNDS",
-    "CONTACTS",
-    "EXTERNAL",
-    "FORCES",
-    "LIMIT",
-    "SPRING",
-    "Contacts",
-    "add_forces",
-    "add_limits",
-    "add_passive",
-    "add_surfaces",
-    "can_read",
-    "control_bound",
-    "data_of",
-    "external_force",
-    "read_external",
-    "read_limit",
-    "surfaces_of",
-    "with_springs",
-]
-
+from .constraints import LINKED
+from .elements import (
+    BODY,
+    COORDINATE,
+    NAMED_BODY,
+    OWN_BODY,
+    OWN_NAMED_BODY,
+    TEXTS,
+    Format,
+    Part,
+    ValueType,
+    by_tag,
+    format_of,
+    on_body,
+    only_written,
+    same,
+)
+from .frames import GROUND, ZERO, Frame, Frames, path_of
+from .functions import THREE_FUNCTIONS, add_function, can_read as can_read_function, read_function
 
 # ---- Actuators: forces that controls tell, beside muscles ---------------------------------------------------------
 

@@ -9,8 +9,6 @@ from myoquat.core import frozen
 from myoquat.data.xml import Element, add, body_fixed, complain, last_name, numbers, text
 from myoquat.joints import quaternion_from_matrix, rotation_matrix, rotation_matrix_from_euler
 
-__all__ = ["ZERO", "Frame", "Frames", "add_offset", "path_of"]
-
 GROUND = "ground"
 ZERO = (0.0, 0.0, 0.0)
 STATIONS = ("point_a", "point_b", "point_c", "origin_point")

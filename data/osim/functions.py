@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from myoquat.data.osim.elements import Format, Part, ValueType, by_tag, format_of, same, three_of
 from myoquat.data.xml import Element, add, complain, described, invalid_at, number, numbers
 from myoquat.joints import ModelError
 from myoquat.joints.functions import (
@@ -21,18 +20,7 @@ from myoquat.joints.functions import (
     SmoothStep,
 )
 
-__all__ = [
-    "FUNCTION",
-    "FUNCTIONS",
-    "POLYNOMIAL",
-    "THREE_FUNCTIONS",
-    "add_function",
-    "can_read",
-    "function_in",
-    "read_function",
-    "read_polynomial",
-]
-
+from .elements import Format, Part, ValueType, by_tag, format_of, same, three_of
 
 MIN_SPLINE_STEP = 1e-7  # between neighbouring x of a SimmSpline, in OpenSim's SimmSpline::calcCoefficients
 

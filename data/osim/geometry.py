@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.data.osim.frames import ZERO, add_offset
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, number, numbers, text, triple
 from myoquat.joints import Shape, quaternion_conjugate, quaternion_from_euler, quaternion_multiply
 
-__all__ = ["SOLIDS", "add_geometry", "count_unknown_geometry", "geometry_of"]
+from .frames import ZERO, add_offset
 
 ALONG_Y = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])  # turns the z axis of our cylinders to OpenSim's y axis
 ONES = (1.0,) * 3

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from myoquat.data.osim.elements import Format, Part, by_tag, same
-from myoquat.data.osim.functions import add_function, function_in, read_function
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, add, boolean, complain, described, number, positive, text
 from myoquat.joints import ModelError
@@ -23,16 +21,8 @@ from myoquat.muscle.laws import (
     Thelen2003,
 )
 
-__all__ = [
-    "LAWS",
-    "MUSCLES",
-    "TIMES",
-    "add_activation_dynamics",
-    "is_rigid",
-    "read_activation",
-    "read_activation_dynamics",
-    "read_law",
-]
+from .elements import Format, Part, by_tag, same
+from .functions import add_function, function_in, read_function
 
 MIN_DAMPING = 0.001  # of Millard's muscle: a damping below it is none
 SCHUTTE = "Schutte1993Muscle_Deprecated"

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from myoquat.data.osim.document import GEOMETRY
-from myoquat.data.osim.geometry import SOLIDS
-from myoquat.data.osim.wraps import OBSTACLE
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import objects
 
-__all__ = ["CHANGES", "COSMETIC", "change_of", "count_unseen"]
+from .document import GEOMETRY
+from .geometry import SOLIDS
+from .wraps import OBSTACLE
 
 MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"

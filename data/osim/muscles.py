@@ -9,27 +9,6 @@ import numpy as np
 from lxml import etree
 
 from myoquat.core import PATH, check_types
-from myoquat.data.osim.elements import ON_PARENT, format_of
-from myoquat.data.osim.forces import Contacts
-from myoquat.data.osim.frames import ZERO, Frames, path_of
-from myoquat.data.osim.functions import add_function, function_in, read_polynomial
-from myoquat.data.osim.laws import (
-    LAWS,
-    TIMES,
-    add_activation_dynamics,
-    read_activation,
-    read_activation_dynamics,
-    read_law,
-)
-from myoquat.data.osim.tree import DEFAULT_RANGE
-from myoquat.data.osim.wraps import (
-    TAG as OBSTACLES,
-    WrapsAround,
-    WrittenWraps,
-    add_path_wraps,
-    is_hinted,
-    read_obstacles,
-)
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, complain, last_name, number, objects, parse_opensim, span, text
 from myoquat.joints import ModelError
@@ -51,16 +30,13 @@ from myoquat.muscle import (
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.laws import Thelen2003
 
-__all__ = [
-    "Paths",
-    "force_element",
-    "has_path",
-    "load_paths",
-    "read_functional",
-    "read_groups",
-    "read_muscle",
-]
-
+from .elements import ON_PARENT, format_of
+from .forces import Contacts
+from .frames import ZERO, Frames, path_of
+from .functions import add_function, function_in, read_polynomial
+from .laws import LAWS, TIMES, add_activation_dynamics, read_activation, read_activation_dynamics, read_law
+from .tree import DEFAULT_RANGE
+from .wraps import TAG as OBSTACLES, WrapsAround, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
 
 # ---- <FunctionBasedPath>: a path whose length is a polynomial of coordinates --------------------------------------
 

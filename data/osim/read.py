@@ -6,12 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from myoquat.data.osim.bodies import is_massless, read_skeleton
-from myoquat.data.osim.constraints import constant_couplers, read_constraints
-from myoquat.data.osim.controllers import read_inputs
-from myoquat.data.osim.document import in_current_schema, read_document
-from myoquat.data.osim.elements import MARKER
-from myoquat.data.osim.forces import (
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
+from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
+from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.muscle import Model
+
+from .bodies import is_massless, read_skeleton
+from .constraints import constant_couplers, read_constraints
+from .controllers import read_inputs
+from .document import in_current_schema, read_document
+from .elements import MARKER
+from .forces import (
     ACTUATORS,
     CONTACTS,
     EXTERNAL,
@@ -25,19 +30,13 @@ from myoquat.data.osim.forces import (
     read_limit,
     with_springs,
 )
-from myoquat.data.osim.frames import Frame, Frames
-from myoquat.data.osim.geometry import count_unknown_geometry, geometry_of
-from myoquat.data.osim.laws import MUSCLES, is_rigid
-from myoquat.data.osim.left_out import count_unseen
-from myoquat.data.osim.muscles import has_path, read_groups, read_muscle
-from myoquat.data.osim.tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank
-from myoquat.data.osim.wraps import wraps_of
-from myoquat.data.reports import ImplausibleValues, UnsupportedElements
-from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
-from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.muscle import Model
-
-__all__ = ["read_frame", "read_inner_model", "read_model"]
+from .frames import Frame, Frames
+from .geometry import count_unknown_geometry, geometry_of
+from .laws import MUSCLES, is_rigid
+from .left_out import count_unseen
+from .muscles import has_path, read_groups, read_muscle
+from .tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank
+from .wraps import wraps_of
 
 SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads

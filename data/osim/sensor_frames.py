@@ -11,8 +11,6 @@ from myoquat.data.xml import Element, add, complain, last_name, numbers, parse_o
 from myoquat.joints import ModelError, euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.errors import errors_in
 
-__all__ = ["SensorFrame", "model_with_sensors", "read_sensor_frames"]
-
 SUFFIX = "_imu"
 FRAME = "PhysicalOffsetFrame"
 

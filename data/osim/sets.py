@@ -6,10 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.osim.document import FIRST_RELEASE, complete
-from myoquat.data.osim.elements import MARKER
-from myoquat.data.osim.forces import ACTUATORS
-from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
@@ -17,7 +13,10 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["read_force_set", "read_marker_set", "with_markers"]
+from .document import FIRST_RELEASE, complete
+from .elements import MARKER
+from .forces import ACTUATORS
+from .frames import Frame, Frames
 
 SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
 FIRST_WITH_STATED_DIRECTION = 10905  # the version since which torques and forces have the direction that they say

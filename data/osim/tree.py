@@ -12,9 +12,6 @@ from lxml import etree
 
 from myoquat.core import frozen
 from myoquat.data.motions.angular_speeds import rates_of_angles
-from myoquat.data.osim.elements import Format, ValueType, by_tag, format_of
-from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames
-from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
 from myoquat.data.xml import boolean, complain, invalid_at, last_name, number, numbers, objects, span, text, triple
 from myoquat.joints import (
     Axis,
@@ -35,26 +32,9 @@ from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier,
 from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
-__all__ = [
-    "DEFAULT_RANGE",
-    "SHAPED",
-    "STARTS",
-    "TAG",
-    "Edge",
-    "Link",
-    "OsimJoint",
-    "Way",
-    "are_collinear",
-    "collinear_motions",
-    "complete_joint",
-    "is_blank",
-    "linked",
-    "read_joint",
-    "scapular_bodies",
-    "spanning_tree",
-    "tag_of",
-]
-
+from .elements import Format, ValueType, by_tag, format_of
+from .frames import GROUND, ZERO, Frame, Frames
+from .functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
 
 # --------------------------------------------------------------------------------------------------------------
 #

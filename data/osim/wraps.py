@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.elements import ON_PARENT
-from myoquat.data.osim.forces import Contacts, add_surfaces
-from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import (
     Element,
@@ -28,17 +25,9 @@ from myoquat.joints import ModelError, quaternion_from_matrix, rotation_matrix_f
 from myoquat.muscle import Muscle, PathPoint, Wrap, wrapping
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 
-__all__ = [
-    "OBSTACLE",
-    "TAG",
-    "WrapsAround",
-    "WrittenWraps",
-    "add_path_wraps",
-    "is_hinted",
-    "read_obstacles",
-    "wraps_of",
-]
-
+from .elements import ON_PARENT
+from .forces import Contacts, add_surfaces
+from .frames import GROUND, ZERO, Frame, Frames, path_of
 
 # ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
 

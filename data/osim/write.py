@@ -11,15 +11,6 @@ from lxml import etree
 
 from myoquat.core import free_name
 from myoquat.data.files import check_output, write_text
-from myoquat.data.osim.bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
-from myoquat.data.osim.constraints import add_constraints
-from myoquat.data.osim.controllers import add_inputs
-from myoquat.data.osim.elements import MARKER
-from myoquat.data.osim.forces import add_forces, add_limits, add_passive, surfaces_of
-from myoquat.data.osim.laws import TIMES
-from myoquat.data.osim.muscles import Paths, force_element
-from myoquat.data.osim.tree import forces_on_angles
-from myoquat.data.osim.wraps import WrittenWraps
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name, document_text
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, convert_coordinates, convert_velocities
@@ -31,7 +22,15 @@ from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.loads import BODIES, named_bodies
 
-__all__ = ["write_model"]
+from .bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
+from .constraints import add_constraints
+from .controllers import add_inputs
+from .elements import MARKER
+from .forces import add_forces, add_limits, add_passive, surfaces_of
+from .laws import TIMES
+from .muscles import Paths, force_element
+from .tree import forces_on_angles
+from .wraps import WrittenWraps
 
 COLONS = re.compile(r"(</?\w+)\.\.(?=\w)")  # ours for the :: of OpenSim's tags, which XML takes for namespaces
 ON_BODIES = ("muscles", "markers", "constraints", "forces", "actuators")  # parts of a model that name bodies

@@ -2,18 +2,13 @@
 
 from pathlib import Path
 
-from myoquat.data.setups.analyses import AnalyzeSetup
-from myoquat.data.setups.control import CmcSetup, RraSetup, Task
-from myoquat.data.setups.document import Setup, open_setup, read_record
-from myoquat.data.setups.motion import (
-    ForwardSetup,
-    InverseDynamicsSetup,
-    InverseKinematicsSetup,
-    SensorPlacerSetup,
-    SensorTrackingSetup,
-)
-from myoquat.data.setups.scale import ScaleSetup
 from myoquat.joints.errors import ModelError, errors_in
+
+from .analyses import AnalyzeSetup
+from .control import CmcSetup, RraSetup, Task
+from .document import Setup, open_setup, read_record
+from .motion import ForwardSetup, InverseDynamicsSetup, InverseKinematicsSetup, SensorPlacerSetup, SensorTrackingSetup
+from .scale import ScaleSetup
 
 __all__ = [
     "SETUPS",

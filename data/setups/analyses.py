@@ -4,33 +4,9 @@ import warnings
 from pathlib import Path
 
 from myoquat.core import frozen
-from myoquat.data.setups.document import Setup, SetupDocument, checked_name, cutoff, entry, read_record, results, value
 from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, text
 
-__all__ = [
-    "ANALYSES",
-    "CONTROLLER",
-    "DEFAULT_TIMES",
-    "ActuationSetup",
-    "Analysis",
-    "AnalyzeSetup",
-    "BodyKinematicsSetup",
-    "ForceReporterSetup",
-    "JointReactionSetup",
-    "KinematicsSetup",
-    "MuscleAnalysisSetup",
-    "PointKinematicsSetup",
-    "StatesReporterSetup",
-    "StaticOptimizationSetup",
-    "analyses_of",
-    "controllers_of",
-    "controls_of",
-    "described",
-    "force_set_files",
-    "left_out",
-    "times_of",
-]
-
+from .document import Setup, SetupDocument, checked_name, cutoff, entry, read_record, results, value
 
 ALL = ("all",)
 MAX_INTERVAL = 10**9  # frames from one to the next of an analysis

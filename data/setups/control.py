@@ -9,27 +9,6 @@ from lxml import etree
 
 from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
 from myoquat.data.motions import load_table
-from myoquat.data.setups.analyses import (
-    ActuationSetup,
-    Analysis,
-    KinematicsSetup,
-    analyses_of,
-    described,
-    force_set_files,
-    times_of,
-)
-from myoquat.data.setups.document import (
-    MEMBERS,
-    NOTHING,
-    Setup,
-    SetupDocument,
-    cutoff,
-    entry,
-    open_setup,
-    results,
-    set_in,
-    value,
-)
 from myoquat.data.xml import (
     Element,
     add,
@@ -46,18 +25,8 @@ from myoquat.data.xml import (
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
-__all__ = [
-    "VALUES",
-    "CmcSetup",
-    "Control",
-    "RraSetup",
-    "Task",
-    "control_set_text",
-    "load_marker_weights",
-    "read_controls",
-    "read_tasks",
-]
-
+from .analyses import ActuationSetup, Analysis, KinematicsSetup, analyses_of, described, force_set_files, times_of
+from .document import MEMBERS, NOTHING, Setup, SetupDocument, cutoff, entry, open_setup, results, set_in, value
 
 # ---- Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted ------------------
 

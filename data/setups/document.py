@@ -13,21 +13,6 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain, number, numbers, objects, parse_opensim, text
 from myoquat.joints import ModelError
 
-__all__ = [
-    "MEMBERS",
-    "Setup",
-    "SetupDocument",
-    "checked_name",
-    "cutoff",
-    "entry",
-    "named",
-    "open_setup",
-    "read_record",
-    "results",
-    "value",
-    "words",
-]
-
 RecordT = TypeVar("RecordT")
 
 NOTHING = ("", "Unassigned")

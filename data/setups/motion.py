@@ -4,27 +4,11 @@ import math
 from pathlib import Path
 
 from myoquat.core import frozen
-from myoquat.data.setups.analyses import (
-    CONTROLLER,
-    Analysis,
-    analyses_of,
-    controllers_of,
-    controls_of,
-    force_set_files,
-    left_out,
-)
-from myoquat.data.setups.control import Task, read_tasks
-from myoquat.data.setups.document import Setup, SetupDocument, cutoff, entry, named, results, value, words
 from myoquat.data.xml import Element, boolean, complain, number, numbers, positive, text
 
-__all__ = [
-    "ForwardSetup",
-    "InverseDynamicsSetup",
-    "InverseKinematicsSetup",
-    "SensorPlacerSetup",
-    "SensorTrackingSetup",
-]
-
+from .analyses import CONTROLLER, Analysis, analyses_of, controllers_of, controls_of, force_set_files, left_out
+from .control import Task, read_tasks
+from .document import Setup, SetupDocument, cutoff, entry, named, results, value, words
 
 # ---- InverseKinematicsTool: a model, markers, tasks, and what is written ------------------------------------------
 

@@ -6,13 +6,12 @@ from typing import Any
 
 from myoquat.core import frozen
 from myoquat.data.osim import read_marker_set
-from myoquat.data.setups.control import Task, read_tasks
-from myoquat.data.setups.document import Setup, SetupDocument, entry, read_record, value
 from myoquat.data.xml import Element, boolean, complain, number, numbers, objects, text
 from myoquat.joints.errors import errors_in
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["PlacerSetup", "ScaleSetup", "ScalerSetup"]
+from .control import Task, read_tasks
+from .document import Setup, SetupDocument, entry, read_record, value
 
 Triple = tuple[float, ...]
 ORDERS = {"measurements": "measurements", "manualScale": "factors"}

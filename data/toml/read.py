@@ -64,13 +64,11 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import read_text
-from myoquat.data.toml.records import check_keys, numbers, read_fields, read_record, scalar
-from myoquat.data.toml.write import BODY_FIELDS, FORMAT, JOINT_FIELDS, PARTS, SYSTEM_FIELDS, VERSION
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
 from myoquat.muscle import Model
 
-__all__ = ["line_of", "parse_model", "parse_toml", "read_model", "words"]
-
+from .records import check_keys, numbers, read_fields, read_record, scalar
+from .write import BODY_FIELDS, FORMAT, JOINT_FIELDS, PARTS, SYSTEM_FIELDS, VERSION
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -23,23 +23,6 @@ from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw
 
-__all__ = [
-    "GROUPS",
-    "array",
-    "check_keys",
-    "class_of_type",
-    "number",
-    "numbers",
-    "read_fields",
-    "read_record",
-    "scalar",
-    "type_name",
-    "write_fields",
-    "write_record",
-    "written_type",
-]
-
-
 Scalar = TypeVar("Scalar")
 
 

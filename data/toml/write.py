@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from myoquat.core import declared, tomlkit
 from myoquat.data.files import check_output, write_text
-from myoquat.data.toml.records import array, write_fields, write_record
 from myoquat.joints import Body
 from myoquat.muscle import Model, Muscle
+
+from .records import array, write_fields, write_record
 
 if TYPE_CHECKING:
     from tomlkit.items import AbstractTable, Table
 
-__all__ = ["BODY_FIELDS", "FORMAT", "JOINT_FIELDS", "PARTS", "SYSTEM_FIELDS", "VERSION", "model_text", "write_model"]
 
 FORMAT = "myoquat-model"
 VERSION = 1

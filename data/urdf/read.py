@@ -46,9 +46,6 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, follow
 
-__all__ = ["CHANGES", "DYNAMICS", "JOINTS", "MOMENTS", "SIZES", "UNLIMITED", "load_urdf", "read_model"]
-
-
 # ---- Elements and attributes -----------------------------------------------------------------------------------------
 
 

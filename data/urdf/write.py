@@ -13,7 +13,6 @@ from lxml import etree
 from myoquat.core import PATH, check_types
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts, UnwrittenWarning
-from myoquat.data.urdf.read import DYNAMICS, JOINTS, MOMENTS, SIZES, UNLIMITED
 from myoquat.data.xml import Element, add_with, document_text
 from myoquat.joints import (
     ArticulatedSystem,
@@ -33,8 +32,7 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["write_model", "write_urdf"]
-
+from .read import DYNAMICS, JOINTS, MOMENTS, SIZES, UNLIMITED
 
 # ---- What a model holds of the joints of a URDF beyond its system, as attributes of the file ----------------------
 

@@ -1,8 +1,5 @@
 """Constraints of a system: the types of `myoquat.joints.constraints`, and their use in the equations of motion."""
 
-from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
-from myoquat.dynamics.constraints.equations import Constraints, constraints_of
-from myoquat.dynamics.constraints.evaluate import ConstrainedMotion, ConstraintArrays
 from myoquat.joints.constraints import (
     Constraint,
     CoordinateCoupler,
@@ -21,6 +18,10 @@ from myoquat.joints.constraints import (
     VelocityFormula,
     Weld,
 )
+
+from .assemble import AssemblyError, assemble
+from .equations import Constraints, constraints_of
+from .evaluate import ConstrainedMotion, ConstraintArrays
 
 __all__ = [
     "AssemblyError", "ConstrainedMotion", "Constraint", "ConstraintArrays", "Constraints", "CoordinateCoupler",

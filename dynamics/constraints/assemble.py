@@ -6,14 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, Pair, real_array
-from myoquat.dynamics.constraints.equations import Constraints, constraints_of
-from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle import Model
 
-__all__ = ["AssemblyError", "assemble", "mobilities"]
+from .equations import Constraints, constraints_of
+from .evaluate import ConstraintArrays
 
 ASSEMBLY_TOLERANCE = 1e-10  # |phi| [m, rad] of an assembled pose
 MAX_NEWTON_STEPS, MAX_HALVINGS = 100, 12  # of Newton's method; of a step

@@ -35,8 +35,6 @@ from myoquat.joints.vectors import joined, joined_matrices, matvec, transpose, v
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler, in_order
 
-__all__ = ["Constraints", "as_constraint", "constraints_of", "imposed", "modes_of"]
-
 MIN_ELIMINATED_ROWS = 8  # of rows that give a velocity as a function of others: fewer are solved with all others
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, Pair, check_unmasked, real_array
 from myoquat.dynamics import composite
-from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_reactions, mass_matrix
 from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
@@ -21,11 +20,7 @@ from myoquat.joints.vectors import cross, dot, matvec, spread, transpose, vecmat
 from myoquat.muscle import Model
 from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
 
-__all__ = [
-    "MAX_START_VIOLATION", "ConstrainedMotion", "ConstraintArrays", "carried_wrenches", "constraint_wrenches",
-    "holds_velocities",
-]  # fmt: skip
-
+from .equations import Constraints, constraints_of
 
 MAX_START_VIOLATION = 1e-6  # beyond it a start is refused
 MIN_INDEPENDENT_PART = 1e-2  # of a row across the others, below which rows are solved with pivots

@@ -1,10 +1,10 @@
 """Integrators: one class per method, all with the verbs of `myoquat.dynamics.integrators.base`."""
 
-from myoquat.dynamics.integrators.base import FixedStep, StepFormula
-from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.dynamics.integrators.explicit import LieRungeKutta4, RungeKutta4, SemiImplicitEuler
-from myoquat.dynamics.integrators.radau import Radau, differences
-from myoquat.dynamics.integrators.variational import Variational
+from .base import FixedStep, StepFormula
+from .equations import StateEquations
+from .explicit import LieRungeKutta4, RungeKutta4, SemiImplicitEuler
+from .radau import Radau, differences
+from .variational import Variational
 
 FIXED_STEP: dict[str, FixedStep] = {
     method.name: method for method in (RungeKutta4(), LieRungeKutta4(), SemiImplicitEuler(), Variational())

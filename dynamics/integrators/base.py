@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from myoquat.core import Array, Pair, frozen, is_foreign
-from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 from myoquat.kernels import METHODS, ExplicitMethod, StepLoop, step_loop
 
-__all__ = ["FixedStep", "StepFormula"]
-
+from .equations import StateEquations
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -25,8 +25,6 @@ from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.states import activation_rates, rates, state_names
 
-__all__ = ["StateEquations"]
-
 Law = Callable[[Array, Array, Array], Any]
 
 SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it has blown up

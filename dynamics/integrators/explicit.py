@@ -5,13 +5,12 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.dynamics.integrators.base import FixedStep, StepFormula
-from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined
 from myoquat.kernels import ExplicitMethod
 
-__all__ = ["LieRungeKutta4", "RungeKutta4", "SemiImplicitEuler"]
+from .base import FixedStep, StepFormula
+from .equations import StateEquations
 
 
 class RungeKutta4(FixedStep):

@@ -11,8 +11,6 @@ import numpy as np
 
 from myoquat.core import CALLABLE, Array, check_types, scipy
 
-__all__ = ["Radau", "differences"]
-
 RELATIVE_DIFFERENCE = 1e-8  # of differences, relative to an entry of the state
 MIN_DIFFERENCED_SIZE = 0.1  # [rad, m, rad/s, m/s, 1] entries below it are moved as if they were as great
 

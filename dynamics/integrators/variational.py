@@ -9,8 +9,6 @@ import numpy as np
 from myoquat.core import Array, Pair
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.factor import Metric
-from myoquat.dynamics.integrators.base import FixedStep, StepFormula
-from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.inverse import damping_force
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.multibody import state
@@ -18,7 +16,8 @@ from myoquat.joints.vectors import joined
 from myoquat.kernels import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["Variational"]
+from .base import FixedStep, StepFormula
+from .equations import StateEquations
 
 STEP_ITERATIONS = 6  # each gains a factor of the order of (h times the stiffest frequency)^2
 

@@ -10,7 +10,6 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
-from myoquat.dynamics.sensitivity.points import StateTangent, check_curved_paths, checked_start, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice, Timing, method_named
 from myoquat.dynamics.simulation.problem import Problem
@@ -20,8 +19,7 @@ from myoquat.kernels import StepLoop, ZeroOrderHold, as_array, step_loop
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["SimulationGradient", "simulation_gradient"]
-
+from .points import StateTangent, check_curved_paths, checked_start, state_tangent
 
 Goal = Callable[..., Any]  # a number of the last state, or one whose integral over the simulation counts
 

@@ -9,16 +9,6 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, check_types
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.sensitivity.points import (
-    DynamicsVariables,
-    StatePoint,
-    StateTangent,
-    changed_inputs,
-    check_curved_paths,
-    derivatives_by_change,
-    one_sided_paths,
-)
-from myoquat.dynamics.sensitivity.steps import differentiated_step
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
@@ -27,8 +17,16 @@ from myoquat.joints.vectors import joined, matvec, spread
 from myoquat.kernels import Differentiable
 from myoquat.muscle import Model, path_jacobian, path_lengths
 
-__all__ = ["Linearization", "linearize", "model_function"]
-
+from .points import (
+    DynamicsVariables,
+    StatePoint,
+    StateTangent,
+    changed_inputs,
+    check_curved_paths,
+    derivatives_by_change,
+    one_sided_paths,
+)
+from .steps import differentiated_step
 
 # ---- `linearize`: the equations of motion beside a state, as matrices A and B on the tangent space ----------------
 

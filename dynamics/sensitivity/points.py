@@ -11,7 +11,6 @@ from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.sensitivity.recursions import forward_derivatives, has_recursion, inverse_derivatives
 from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem, Start
@@ -26,11 +25,7 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, Parameters, PathFlag, path_flags
 from myoquat.muscle.constraints.path_length import solved_surface
 
-__all__ = [
-    "DynamicsVariables", "StatePoint", "StateTangent", "changed_inputs", "check_curved_paths", "checked_start",
-    "derivatives_by_change", "one_sided_paths", "second_order_displaced", "state_tangent"
-]  # fmt: skip
-
+from .recursions import forward_derivatives, has_recursion, inverse_derivatives
 
 ONE_SIDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT | PathFlag.LOCKED
 

@@ -43,8 +43,6 @@ from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirror
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["forward_derivatives", "has_recursion", "inverse_derivatives"]
-
 
 def has_recursion(system: ArticulatedSystem) -> bool:
     """Whether the recursion holds for a system: no link follows the joint of another one."""

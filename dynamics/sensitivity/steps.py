@@ -11,7 +11,12 @@ from myoquat.core import Array, ArrayLike, Pair, frozen
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.integrators.radau import NODES, STAGE_MATRIX
-from myoquat.dynamics.sensitivity.points import (
+from myoquat.dynamics.simulation.controls import Inputs
+from myoquat.dynamics.simulation.methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, method_named
+from myoquat.joints.evaluation import SystemLike
+from myoquat.joints.vectors import joined
+
+from .points import (
     StatePoint,
     StateTangent,
     changed_inputs,
@@ -20,12 +25,6 @@ from myoquat.dynamics.sensitivity.points import (
     one_sided_paths,
     state_tangent,
 )
-from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.dynamics.simulation.methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.joints.evaluation import SystemLike
-from myoquat.joints.vectors import joined
-
-__all__ = ["StepDerivatives", "differentiated_step", "step_derivatives"]
 
 
 @frozen

@@ -17,15 +17,13 @@ import numpy as np
 from myoquat.core import Array, frozen, scipy
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import Radau, StateEquations
-from myoquat.dynamics.simulation.controls import Control
-from myoquat.dynamics.simulation.events import Event, Occurrence
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run, Timing
 from myoquat.joints.evaluation import SystemLike, compiled
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel, Outcome
 
-__all__ = ["AdaptiveProblem", "solve_batch"]
-
+from .controls import Control
+from .events import Event, Occurrence
+from .methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run, Timing
 
 MIN_RELATIVE_STEP = 1e-13  # a step below this part of the duration is no progress
 MIN_UNCHECKED_STEP = (

@@ -12,12 +12,6 @@ from myoquat.core import Array, ArrayLike, Pair, frozen, real_array
 from myoquat.kernels import LinearInterpolation, is_symbolic
 from myoquat.muscle.inputs import InputsOverTime
 
-__all__ = [
-    "Control", "ControlLike", "Inputs", "Law", "StateFeedback", "check_no_feedback", "check_numbers", "check_returned",
-    "compiled_feedback", "element", "is_constant"
-]  # fmt: skip
-
-
 # --------------------------------------------------------------------------------------------------------------
 #
 # Inputs that depend on the state: feedback laws, compiled into the equations or sampled as a digital controller.

@@ -14,15 +14,14 @@ from myoquat.dynamics.composite import mass
 from myoquat.dynamics.equations import forward_dynamics
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_pose
-from myoquat.dynamics.simulation.controls import Control, element
-from myoquat.dynamics.simulation.methods import Run
 from myoquat.joints import CoordinateWarning, ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.locks import near_locks
 from myoquat.kernels import Outcome
 from myoquat.muscle import path_lengths
 
-__all__ = ["Event", "Occurrence", "stop_message"]
+from .controls import Control, element
+from .methods import Run
 
 
 @frozen

@@ -12,12 +12,6 @@ from myoquat.core import Array, frozen, html
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 from myoquat.joints.evaluation import SystemLike, system_of
 
-__all__ = [
-    "ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "Run", "Timing", "counted",
-    "described", "html_table", "method_named"
-]  # fmt: skip
-
-
 # ---- The methods that simulations know, and the choice of one --------------------------------------------------------
 
 

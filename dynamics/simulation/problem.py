@@ -14,17 +14,6 @@ from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_regular
-from myoquat.dynamics.simulation.controls import (
-    Control,
-    ControlLike,
-    Inputs,
-    Law,
-    StateFeedback,
-    check_numbers,
-    check_returned,
-    is_constant,
-)
-from myoquat.dynamics.simulation.methods import BY_ACCELERATION, STEP_COUNT_TOLERANCE, MethodChoice
 from myoquat.joints import normalize
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
@@ -38,8 +27,8 @@ from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import check_start, elastic, state_names
 
-__all__ = ["Problem", "SampledFeedback", "Start", "muscle_starts", "varied_start"]
-
+from .controls import Control, ControlLike, Inputs, Law, StateFeedback, check_numbers, check_returned, is_constant
+from .methods import BY_ACCELERATION, STEP_COUNT_TOLERANCE, MethodChoice
 
 Check = Callable[[ArrayLike], Array]
 

@@ -10,37 +10,19 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, options_of, progress_bar
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import FixedStep
-from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, solve_batch
-from myoquat.dynamics.simulation.controls import (
-    Control,
-    ControlLike,
-    Inputs,
-    StateFeedback,
-    check_numbers,
-    compiled_feedback,
-)
-from myoquat.dynamics.simulation.events import Event, stop_message
-from myoquat.dynamics.simulation.methods import (
-    ADAPTIVE,
-    BAUMGARTE_STEPS,
-    MethodChoice,
-    Run,
-    Timing,
-    counted,
-    described,
-    method_named,
-)
-from myoquat.dynamics.simulation.problem import Problem, SampledFeedback, Start
-from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.joints import ArticulatedSystem, CoordinateWarning
 from myoquat.joints.conversion.balls import branch_message
 from myoquat.joints.evaluation import SystemLike, system_of, traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.kernels import Outcome
 
-__all__ = ["SimulationWarning", "Simulator", "simulate"]
-
+from .adaptive import AdaptiveProblem, solve_batch
+from .controls import Control, ControlLike, Inputs, StateFeedback, check_numbers, compiled_feedback
+from .events import Event, stop_message
+from .methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, Run, Timing, counted, described, method_named
+from .problem import Problem, SampledFeedback, Start
+from .results.trajectory import Trajectory
+from .stiffness import StiffnessWarning, stiffness_message
 
 MIN_STEPS_WITH_PROGRESS = 1_000_000  # steps times states from which a progress bar is shown on a terminal
 

@@ -14,13 +14,12 @@ import numpy as np
 
 from myoquat.core import Array
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.laws.shared_structure import stacked_laws
 from myoquat.muscle.states import state_names, state_slices
 
-__all__ = ["StiffnessWarning", "decay_rates", "stiffness_message"]
+from .results.trajectory import Trajectory
 
 MAX_EXAMINED_ROWS = 50  # that are looked at in equal distances, and as many where the states bend most
 RELATIVE_DIFFERENCE = 1e-6  # relative: of differences

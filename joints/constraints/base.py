@@ -25,11 +25,6 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = [
-    "Constraint", "Holonomic", "NonHolonomic", "PointForce", "PositionFormula", "VelocityFormula", "check_bodies",
-    "check_coordinates", "point_of"
-]  # fmt: skip
-
 
 class PointForce(NamedTuple):
     """A force (..., 3) [N] in world axes on a point (3,) [m] of a body, in the body's axes."""

@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.constraints.base import Constraint, Holonomic
 from myoquat.joints.functions import AxisFunction, Linear
 from myoquat.joints.multibody import state
 
-__all__ = ["CoordinateCoupler", "Locked", "PolynomialCoupler", "Prescribed"]
+from .base import Constraint, Holonomic
 
 
 @frozen

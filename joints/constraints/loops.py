@@ -6,14 +6,12 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, frames, quaternion_from_euler, rotation_matrix
-from myoquat.joints.constraints.base import Holonomic, NonHolonomic, PointForce, check_bodies, point_of
 from myoquat.joints.multibody import state
 from myoquat.joints.types.base import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, dot, matvec, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
-__all__ = ["Distance", "OnSurface", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Rolling", "Weld"]
-
+from .base import Holonomic, NonHolonomic, PointForce, check_bodies, point_of
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)

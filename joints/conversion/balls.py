@@ -24,16 +24,9 @@ from myoquat.joints import (
 )
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.functions import Linear
-from myoquat.joints.types.angles import Branch
-from myoquat.joints.types.base import Vector3, opposite
+from myoquat.joints.types.angles import Branch, Vector3
+from myoquat.joints.types.base import opposite
 from myoquat.joints.types.follower import angles_of
-
-__all__ = [
-    "as_axes", "as_ball", "ball_joint_obstacle", "branch_message", "completed", "continuous_branches", "differs",
-    "followed", "in_angles", "named_rotations", "on_branches_of", "start_branches", "turned_around", "with_angles",
-    "with_branches", "with_ranges"
-]  # fmt: skip
-
 
 WIDEST_RANGE = 2 * np.pi + 1e-6  # [rad] wider ranges are no statement about the joint
 FULL_TURN = 2 * np.pi - 1e-6  # [rad] ranges of full turns hold both triples of a rotation

@@ -30,14 +30,12 @@ from myoquat.joints import (
     quaternion_multiply,
     rotation_matrix,
 )
-from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.functions import Linear
 from myoquat.joints.types.angles import LEAST_DETERMINANT, Angles, Vector3
 from myoquat.joints.types.custom import are_parallel
 from myoquat.joints.vectors import axis_angle_matrix
 
-__all__ = ["Coupling", "find_chains", "with_chains_restored"]
-
+from .balls import as_axes
 
 SAME_POINT = 1e-12  # [m] between the points about which two rotations of a chain turn
 SAME_AXIS = 1e-12  # sine between the axes of rotations that are merged

@@ -19,25 +19,14 @@ from myoquat.joints import (
     ModelError,
     SphericalJoint,
 )
-from myoquat.joints.conversion.balls import (
-    as_ball,
-    ball_joint_obstacle,
-    differs,
-    followed,
-    in_angles,
-    named_rotations,
-    with_ranges,
-)
-from myoquat.joints.conversion.chains import Coupling, find_chains
 from myoquat.joints.multibody import state
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.joints.vectors import spread, vector
 from myoquat.kernels import is_symbolic
 
-__all__ = [
-    "by_name", "convert_coordinates", "convert_velocities", "named_system", "same_pose", "same_speeds", "with_rotations"
-]  # fmt: skip
+from .balls import as_ball, ball_joint_obstacle, differs, followed, in_angles, named_rotations, with_ranges
+from .chains import Coupling, find_chains
 
 
 def with_rotations(

@@ -7,8 +7,6 @@ import numpy as np
 from myoquat.core import Array, Record
 from myoquat.joints.ranges import check_ranges
 
-__all__ = ["AxisFunction", "engaged", "engaged_energy"]
-
 
 class AxisFunction(Record, ABC):
     """A function f(x) of a coordinate or the time x (...), floats or symbols, twice differentiable but at its `kinks`.

@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, Record, check_types, frozen, unchecked
-from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.ranges import check_ranges
 
-__all__ = [
-    "Constant", "Linear", "Multiplier", "MultivariatePolynomial", "Polynomial", "Sine", "coefficients_of",
-    "straight_line"
-]  # fmt: skip
-
+from .base import AxisFunction
 
 # ---- Polynomials of a coordinate, constant and linear ones among them ---------------------------------------------
 

@@ -10,14 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, frozen, scipy
-from myoquat.joints.functions.base import AxisFunction, engaged
 from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.control_flow.table_lookup import table_lookup
 from myoquat.kernels.symbolic.arrays import real_part
 from myoquat.kernels.tracing.context import memoize
 
-__all__ = ["NaturalSpline", "PiecewiseConstant", "PiecewiseLinear", "SimmSpline", "SmoothStep", "chosen"]
-
+from .base import AxisFunction, engaged
 
 # ---- Polynomials in pieces: the coefficients of the piece that holds x, chosen without a branch -------------------
 

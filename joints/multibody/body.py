@@ -13,9 +13,6 @@ from myoquat.joints.ranges import UNIT_TOLERANCE, NotNegative, check_ranges, che
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import full
 
-__all__ = ["SHAPES", "Body", "Shape", "Vector", "check_body", "check_inertia", "check_mount", "principal_moments"]
-
-
 # ---- Visual and collision shapes of bodies, kept as data ----------------------------------------------------------
 
 

@@ -10,9 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from myoquat.joints.multibody.tree import Layout
-
-__all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Indices", "VelocityIndex"]
+from .tree import Layout
 
 
 class Index(int):

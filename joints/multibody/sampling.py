@@ -29,8 +29,6 @@ from myoquat.joints import (
 from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial, Polynomial
 from myoquat.joints.vectors import upper
 
-__all__ = ["KINDS", "random_joint", "random_system"]
-
 Rng: TypeAlias = "np.random.Generator"
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from myoquat.core import Array, real_array
 from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
 
-__all__ = ["PART_INFIX", "scaled_inertia", "scaled_system"]
-
 Factors = Mapping[str, Array]
 PART_INFIX = "_slave_"  # between the name of a body and the number of a part of it
 FACTOR_TOLERANCE = 1e-14  # relative difference of factors that count as equal

@@ -9,14 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.joints.multibody.tree import Layout
 from myoquat.joints.vectors import block_diagonal, dot, joined, matvec, spread
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = [
-    "difference", "displaced", "integrate", "normalized", "rate_along", "rate_inverse", "rate_matrix", "rates",
-    "velocities"
-]  # fmt: skip
+from .tree import Layout
 
 
 def _joined(parts: list[Array], otherwise: Array) -> Array:

@@ -10,9 +10,6 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, Pair, Record, content_digest, html
 from myoquat.joints import ModelError, rotation_matrix
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.body import Body, Shape, Vector, check_body
-from myoquat.joints.multibody.indices import Indices
-from myoquat.joints.multibody.tree import Layout, Tree, build_tree, find_cycle
 from myoquat.joints.ranges import check_state, check_units, check_vector
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import angles_of, named_coordinates
@@ -20,8 +17,9 @@ from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels import as_array
 from myoquat.kernels.tracing.context import memoize
 
-__all__ = ["ArticulatedSystem", "Body", "check_state"]
-
+from .body import Body, Shape, Vector, check_body
+from .indices import Indices
+from .tree import Layout, Tree, build_tree, find_cycle
 
 Poses = dict[str, Pair]  # (R, p) of frames, or what they move by, by the names of their bodies
 

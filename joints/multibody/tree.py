@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.multibody.body import Body
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import congruent, steiner
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
-__all__ = ["WORLD", "Frame", "Layout", "Link", "Tree", "build_tree", "find_cycle"]
-
+from .body import Body
 
 _ENDS = (0, 9, 12, 13, 16, 22, None)  # of what a link's numbers are one after the other
 WORLD = -1  # the parent of links that hang on the ground

@@ -12,7 +12,6 @@ from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matr
 from myoquat.joints.ranges import check_ranges
 from myoquat.joints.sequences import (
     beside_lock,
-    child_axes,
     davenport_from_quaternion,
     davenport_rate_matrix,
     euler_from_quaternion,
@@ -22,12 +21,6 @@ from myoquat.joints.sequences import (
     wrapped,
 )
 from myoquat.joints.vectors import axis_angle_matrix, cross, dot, inverse_columns, matvec
-
-__all__ = [
-    "Angles", "Branch", "Dependent", "Vector3", "angular_drift", "child_axes", "inverse_rate_matrix",
-    "successive_rotations"
-]  # fmt: skip
-
 
 MAX_AXIS_COSINE = 1e-9  # cosine between two axes
 LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations

@@ -5,11 +5,11 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core import Array, Pair, frozen
-from myoquat.joints.types.base import AxesJoint, AxisJoint, DirectedJoint, JointFacts, Vector3, perpendiculars
 from myoquat.joints.vectors import axis_angle_matrix
 from myoquat.kernels import as_array
 
-__all__ = ["FixedJoint", "PlanarJoint", "PrismaticJoint", "RevoluteJoint"]
+from .angles import Vector3
+from .base import AxesJoint, AxisJoint, DirectedJoint, JointFacts, perpendiculars
 
 
 @frozen

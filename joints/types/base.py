@@ -12,15 +12,11 @@ import numpy as np
 from myoquat.core import Array, Pair, Record, frozen, unchecked
 from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial
 from myoquat.joints.ranges import check_ranges, is_plausible, size_limit
-from myoquat.joints.types.angles import Angles, Vector3, angular_drift, child_axes, successive_rotations
+from myoquat.joints.sequences import child_axes
 from myoquat.joints.vectors import cross, matvec, vecmat, vector
 from myoquat.kernels.tracing.context import memoize
 
-__all__ = [
-    "VELOCITY_FRAMES", "AxesJoint", "Axis", "AxisJoint", "CoordinateJoint", "DirectedJoint", "Joint", "JointFacts",
-    "Vector3", "directions_of", "opposite", "perpendiculars", "unit_axis"
-]  # fmt: skip
-
+from .angles import Angles, Vector3, angular_drift, successive_rotations
 
 VELOCITY_FRAMES = ("child", "parent")
 

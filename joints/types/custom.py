@@ -12,10 +12,9 @@ from myoquat.core import Array, frozen
 from myoquat.joints import Angles, FloatingJoint, ModelError, SphericalJoint
 from myoquat.joints.functions import Linear, Multiplier, MultivariatePolynomial
 from myoquat.joints.sequences import PARALLEL_SINE
-from myoquat.joints.types.base import AxesJoint, Axis, JointFacts, directions_of
 from myoquat.joints.vectors import joined
 
-__all__ = ["CustomJoint", "are_parallel"]
+from .base import AxesJoint, Axis, JointFacts, directions_of
 
 
 @frozen

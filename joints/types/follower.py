@@ -8,11 +8,11 @@ import numpy as np
 from myoquat.core import Array, Pair, Record, frozen
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_ranges
-from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
-from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts, Vector3
+from myoquat.joints.sequences import child_axes
 from myoquat.joints.vectors import components, cross, matvec, row_cross, transpose, vecmat, vector
 
-__all__ = ["FollowerJoint", "ReversedJoint", "Turn", "angles_of", "named_coordinates"]
+from .angles import Angles, Vector3, angular_drift, inverse_rate_matrix, successive_rotations
+from .base import CoordinateJoint, Joint, JointFacts
 
 
 def named_coordinates(joint: Any, q: Array) -> Array:

@@ -9,12 +9,12 @@ import numpy as np
 
 from myoquat.core import Array, Pair, frozen
 from myoquat.joints.ranges import Positive
-from myoquat.joints.types.base import CoordinateJoint, JointFacts, Vector3
-from myoquat.joints.types.turns import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
-__all__ = ["ConstantCurvatureJoint", "EllipsoidJoint", "PointedJoint"]
+from .angles import Vector3
+from .base import CoordinateJoint, JointFacts
+from .turns import EulerJoint
 
 
 class PointedJoint(CoordinateJoint):

@@ -17,11 +17,10 @@ from myoquat.joints.quaternion import (
     rotation_vector_rate,
 )
 from myoquat.joints.rates import G, G_parent
-from myoquat.joints.types.angles import Angles
-from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.vectors import block_diagonal, components, cross, dot, joined, matvec, transpose, vecmat, vector
 
-__all__ = ["FloatingJoint", "FramedJoint", "SphericalJoint", "shorter"]
+from .angles import Angles
+from .base import Joint, JointFacts
 
 
 class FramedJoint(Joint):

@@ -13,10 +13,9 @@ from myoquat.joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
-from myoquat.joints.types.base import JointFacts
-from myoquat.joints.types.turns import GIMBAL
 
-__all__ = ["JOINT_FACTS", "joint_table"]
+from .base import JointFacts
+from .turns import GIMBAL
 
 REVERSED = JointFacts(
     "reversed", ("c1", "c2", "c3", "c4", "c5", "c6"), ("rad or m",) * 6,

@@ -10,14 +10,12 @@ import numpy as np
 
 from myoquat.core import Array, Pair, frozen
 from myoquat.joints.quaternion import random_quaternions
-from myoquat.joints.sequences import axes, euler_from_quaternion, euler_rate_inverse
-from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
-from myoquat.joints.types.base import AxesJoint, CoordinateJoint, JointFacts, Vector3, unit_axis
-from myoquat.joints.types.spherical import SphericalJoint
+from myoquat.joints.sequences import axes, child_axes, euler_from_quaternion, euler_rate_inverse
 from myoquat.joints.vectors import components, matvec, vecmat
 
-__all__ = ["EulerJoint", "GimbalJoint", "TurnsJoint", "UniversalJoint"]
-
+from .angles import Angles, Vector3, angular_drift, inverse_rate_matrix, successive_rotations
+from .base import AxesJoint, CoordinateJoint, JointFacts, unit_axis
+from .spherical import SphericalJoint
 
 # ---- Three rotations about fixed axes: by an Euler sequence, or by coordinates with a file's names ----------------
 

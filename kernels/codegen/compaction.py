@@ -14,10 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from myoquat.kernels.codegen.ir import Builder, Module
-
-__all__ = ["BLOCKS_PER_CALL", "block_count", "compact_loop", "handed", "loop_bytes", "padded"]
-
+from .ir import Builder, Module
 
 BLOCKS_PER_CALL = 64  # of W states that go together: of 512 enough need a rare step to fill the registers with them
 _NUMBERS_PER_ITERATION = 4  # numbers of a lane that are moved in one turn of a loop

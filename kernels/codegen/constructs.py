@@ -12,11 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL, block_count, compact_loop, handed, loop_bytes
-from myoquat.kernels.codegen.driver import Port, write_driver
-from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.lower import emit_straight, is_long, write_rows
-from myoquat.kernels.codegen.parts import (
+from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
+from myoquat.kernels.control_flow.table_lookup import Lookup
+from myoquat.kernels.control_flow.table_loop import TableLoop
+from myoquat.kernels.control_flow.while_loop import WhileLoop
+from myoquat.kernels.tracing.rewrite import rewritten
+from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
+
+from .compaction import BLOCKS_PER_CALL, block_count, compact_loop, handed, loop_bytes
+from .driver import Port, write_driver
+from .ir import Builder, Module
+from .lower import emit_straight, is_long, write_rows
+from .parts import (
     NANOSECONDS_PER_OPERATION,
     Body,
     Call,
@@ -32,16 +39,7 @@ from myoquat.kernels.codegen.parts import (
     take_ports,
     take_results,
 )
-from myoquat.kernels.codegen.slots import Frame, Place, Planned, Schedule, arrays_of, at_once, in_time
-from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
-from myoquat.kernels.control_flow.table_lookup import Lookup
-from myoquat.kernels.control_flow.table_loop import TableLoop
-from myoquat.kernels.control_flow.while_loop import WhileLoop
-from myoquat.kernels.tracing.rewrite import rewritten
-from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
-
-__all__ = ["notes_of", "patterns_of", "write_formula", "write_kernel"]
-
+from .slots import Frame, Place, Planned, Schedule, arrays_of, at_once, in_time
 
 # ---- kernels and formulas ----------------------------------------------------------------------------------
 

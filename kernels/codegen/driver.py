@@ -17,20 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core import digest
-from myoquat.kernels.codegen.compaction import handed, padded
-from myoquat.kernels.codegen.ir import Builder, Module
 
-__all__ = [
-    "ENTRY",
-    "PROTOTYPE",
-    "Port",
-    "move_packed",
-    "read_rows",
-    "write_driver",
-    "write_rows",
-    "write_shared_slots",
-]
-
+from .compaction import handed, padded
+from .ir import Builder, Module
 
 _MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
 _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time

@@ -8,34 +8,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from myoquat.kernels.codegen.ir import Builder, Value
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
 
-__all__ = [
-    "ARITY",
-    "PACKABLE",
-    "acos",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "call",
-    "call_packed",
-    "call_sincos",
-    "cos",
-    "cosh",
-    "exp",
-    "expm1",
-    "log",
-    "log1p",
-    "per_lane",
-    "sin",
-    "sincos",
-    "sinh",
-    "tan",
-    "tanh",
-]
-
+from .ir import Builder, Value
 
 # 1.5 * 2^52: adding it leaves the nearest whole number in the low bits, NaN included
 ROUNDING_SHIFT = 6755399441055744.0

@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALIASES", "METADATA", "Builder", "Module", "Units", "Value", "double"]
-
-
 METADATA = "!0 = !{}"  # of loads of what nothing writes
 _TYPES = {"F": "double", "I": "i64", "B": "i1"}  # of lanes: their letter in the name of a type
 ALIASES = "\n".join(f"%{k}{n} = type <{n} x {name}>" for n in (2, 4, 8) for k, name in _TYPES.items())

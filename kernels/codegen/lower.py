@@ -15,16 +15,14 @@ import numpy as np
 
 from myoquat.core import frozen
 from myoquat.kernels.codegen import elementary, slots
-from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.parts import Call, Cost, listed, price, write_calls
-from myoquat.kernels.codegen.slots import Frame, Place, Schedule, at_once
 from myoquat.kernels.control_flow.table_loop import TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["emit_straight", "is_long", "write_rows"]
-
+from .ir import Builder, Module
+from .parts import Call, Cost, listed, price, write_calls
+from .slots import Frame, Place, Schedule, at_once
 
 # ---- straight functions ------------------------------------------------------------------------------------
 

@@ -6,32 +6,13 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from myoquat.core import frozen
-from myoquat.kernels.codegen.compaction import block_count, handed
-from myoquat.kernels.codegen.driver import Port
-from myoquat.kernels.codegen.elementary import ARITY
-from myoquat.kernels.codegen.ir import Module
-from myoquat.kernels.codegen.slots import Frame, Place
 from myoquat.kernels.tracing.tape import Signature, Tape, Traced
 
-__all__ = [
-    "NANOSECONDS_PER_OPERATION",
-    "Body",
-    "Call",
-    "CallForm",
-    "Cost",
-    "Ports",
-    "Size",
-    "WrittenBody",
-    "listed",
-    "price",
-    "slots_in",
-    "slots_of",
-    "slots_of_ports",
-    "take_ports",
-    "take_results",
-    "write_calls",
-]
-
+from .compaction import block_count, handed
+from .driver import Port
+from .elementary import ARITY
+from .ir import Module
+from .slots import Frame, Place
 
 # ---- arrays and costs --------------------------------------------------------------------------------------
 

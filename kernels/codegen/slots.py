@@ -10,25 +10,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from myoquat.core import frozen
-from myoquat.kernels.codegen.driver import Port
-from myoquat.kernels.codegen.ir import Builder, Module, double
 from myoquat.kernels.tracing.tape import Ends, Tape, levels
 
-__all__ = [
-    "At",
-    "Frame",
-    "Place",
-    "Planned",
-    "Schedule",
-    "arrays_of",
-    "at_once",
-    "copy",
-    "copy_port",
-    "fill",
-    "in_time",
-    "turns",
-]
-
+from .driver import Port
+from .ir import Builder, Module, double
 
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 

@@ -10,15 +10,13 @@ from typing import Any
 
 from myoquat.core import digest, frozen
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.constructs import write_formula
-from myoquat.kernels.codegen.driver import ENTRY, Port, read_rows, write_rows
-from myoquat.kernels.codegen.ir import Builder, Module, double
-from myoquat.kernels.codegen.parts import Size, slots_in, take_ports
-from myoquat.kernels.codegen.slots import Frame, turns
 from myoquat.kernels.tracing.tape import Signature, Traced
 
-__all__ = ["HEADER", "Outcome", "StepPlan", "notes_of_steps", "write_steps"]
-
+from .constructs import write_formula
+from .driver import ENTRY, Port, read_rows, write_rows
+from .ir import Builder, Module, double
+from .parts import Size, slots_in, take_ports
+from .slots import Frame, turns
 
 # 8 bytes each at the head of the table of a call
 HEADER = ("first", "until", "every", "start", "step", "index", "weight")

@@ -1,3 +1,1 @@
 """Constructs inside formulas that kernels do not unroll: one file per construct, and derivatives of programs."""
-
-__all__: list[str] = []

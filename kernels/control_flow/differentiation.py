@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import frozen
-from myoquat.kernels.control_flow.jacobian_entries import Entries, Evaluation, entries_of
 from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import check_differentiable, pull_back, push_forward, released
 from myoquat.kernels.tracing.tape import (
@@ -29,7 +28,7 @@ from myoquat.kernels.tracing.tape import (
 )
 from myoquat.kernels.tracing.trace import needed_constructs
 
-__all__ = ["Derivative", "Names", "hvp", "jacobian", "jvp", "sparse_hessian", "sparse_jacobian", "vjp"]
+from .jacobian_entries import Entries, Evaluation, entries_of
 
 Names = str | Sequence[str] | None
 Derivative = Callable[[Traced, Names, Names], Traced]

@@ -31,8 +31,6 @@ from myoquat.kernels.tracing.adjoints import gradients, substituted
 from myoquat.kernels.tracing.context import moves_solutions, pending_constructs, unmoved_solutions, unrolled_constructs
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["after_newton_step", "root"]
-
 Record = TypeVar("Record")
 
 

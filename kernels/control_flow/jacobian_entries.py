@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core import frozen
-from myoquat.kernels.control_flow.table_loop import Block, Run, TableLoop, TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import gradients, links, passes, push_forward
 from myoquat.kernels.tracing.tape import tape_of
 
-__all__ = ["Entries", "Evaluation", "entries_of"]
+from .table_loop import Block, Run, TableLoop, TracedRows
 
 
 class _Edge(NamedTuple):

@@ -18,9 +18,6 @@ from myoquat.kernels.tracing.context import entered, shared_trace
 from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Traced, interpret
 from myoquat.kernels.tracing.trace import name_of, trace
 
-__all__ = ["OutOfLineCall", "PendingCall", "holds_symbols", "out_of_line_call"]
-
-
 MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
 
 

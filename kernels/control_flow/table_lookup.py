@@ -16,8 +16,6 @@ from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.context import entered
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop
 
-__all__ = ["Lookup", "PendingLookup", "table_lookup"]
-
 
 @frozen
 class Lookup:

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, digest, frozen
-from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
@@ -25,18 +24,7 @@ from myoquat.kernels.tracing.context import entered
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, arguments, interpret
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
 
-__all__ = [
-    "Block",
-    "RowType",
-    "Rows",
-    "Run",
-    "TableLoop",
-    "TracedRows",
-    "in_runs",
-    "map_rows",
-    "partially_evaluated",
-    "table_loop",
-]
+from .out_of_line_call import OutOfLineCall, out_of_line_call
 
 
 class Block(NamedTuple):

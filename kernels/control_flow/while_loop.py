@@ -25,9 +25,6 @@ from myoquat.kernels.tracing.context import pending_constructs, shared_trace
 from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Shape, Traced
 from myoquat.kernels.tracing.trace import name_of, trace
 
-__all__ = ["PendingLoop", "WhileLoop", "call_where", "fixed_point", "while_loop"]
-
-
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 
 Step = Callable[[Any, Any], Any]

@@ -1,3 +1,1 @@
 """Compile, cache and call kernels: batches, threads, single states, step loops."""
-
-__all__: list[str] = []

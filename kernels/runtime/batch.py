@@ -13,8 +13,6 @@ import numpy as np
 from myoquat.core import check_unmasked
 from myoquat.kernels.tracing.tape import Shape, Signature
 
-__all__ = ["LARGE_BYTES", "Batch", "ConversionWarning", "address", "bind", "gather", "results"]
-
 LARGE_BYTES = 2**20
 _FLOAT = np.dtype(np.float64)
 _C_ORDER_AND_ALIGNED = 0x101  # of `flags.num`: C order and aligned

@@ -18,14 +18,12 @@ from myoquat.kernels import codegen
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module, Units
 from myoquat.kernels.codegen.parts import Body, Size
-from myoquat.kernels.runtime.cache import LIMIT_BYTES, Cache
-from myoquat.kernels.runtime.llvm import Assembler, Loaded, versions
-from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
 from myoquat.kernels.tracing.context import keeps_code
 from myoquat.kernels.tracing.tape import Signature
 
-__all__ = ["Code", "Recipe", "assembly", "build", "info", "stored_code"]
-
+from .cache import LIMIT_BYTES, Cache
+from .llvm import Assembler, Loaded, versions
+from .settings import Target, cache_folder, lane_count, target, thread_count
 
 MAX_KEPT_CODES = 256
 

@@ -21,8 +21,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LIMIT_BYTES", "Cache"]
-
 LIMIT_BYTES = 256 * 2**20
 _MAGIC = b"myoquat kernel 3\n"
 _HEADER = struct.Struct("<Q")

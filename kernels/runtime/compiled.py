@@ -11,14 +11,12 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, check_unmasked
 from myoquat.kernels.codegen.driver import PROTOTYPE
 from myoquat.kernels.runtime import batch as _batch
-from myoquat.kernels.runtime.batch import address
-from myoquat.kernels.runtime.build import Code, Recipe, assembly, build
-from myoquat.kernels.runtime.execution import FramePool, split_and_run
-from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
 from myoquat.kernels.tracing.tape import Shape, Signature
 
-__all__ = ["Compiled", "Executable", "SingleState", "calls", "count_call"]
-
+from .batch import address
+from .build import Code, Recipe, assembly, build
+from .execution import FramePool, split_and_run
+from .settings import Target, cache_folder, lane_count, target, thread_count
 
 # ---- A kernel for one state after another, as solvers of differential equations call it ------------------------
 

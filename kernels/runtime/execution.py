@@ -15,8 +15,6 @@ import numpy as np
 from myoquat.core import futures
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 
-__all__ = ["Cancelled", "FramePool", "cancellable", "split_and_run"]
-
 CHUNK_SECONDS = 0.02  # of a chunk, as measured on the one before
 FIRST_SECONDS = 0.001  # of the first chunk, as estimated
 MAX_CHUNK_SECONDS = 0.1  # of states that a kernel takes together

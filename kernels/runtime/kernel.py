@@ -12,13 +12,12 @@ from myoquat.kernels import codegen
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
-from myoquat.kernels.runtime.build import Recipe
-from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.tracing.context import differentiated, sharing_traces
 from myoquat.kernels.tracing.tape import Pattern, Traced
 from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
 
-__all__ = ["Kernel", "compile"]
+from .build import Recipe
+from .compiled import Compiled
 
 
 def compile(

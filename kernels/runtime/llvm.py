@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from myoquat.core import BoundedTable, digest, futures, llvm, llvmlite
-from myoquat.kernels.runtime.settings import Target
 
-__all__ = ["Assembler", "Loaded", "compile_object", "versions"]
+from .settings import Target
 
 # Optimization passes on the assembly are left out on purpose. The text is written as it should run, and they would
 # undo the splitting of long functions. Instruction selection and register allocation at level 1 give code as fast as

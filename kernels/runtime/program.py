@@ -35,13 +35,12 @@ from myoquat.kernels.codegen.lower import write_rows
 from myoquat.kernels.codegen.parts import Call, CallForm, Cost, Ports, take_ports, write_calls
 from myoquat.kernels.codegen.slots import Frame
 from myoquat.kernels.control_flow.table_loop import Block, TracedRows
-from myoquat.kernels.runtime.build import Recipe
-from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.tracing.context import sharing_traces, unrolled_constructs
 from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 
-__all__ = ["Program", "compile_program"]
+from .build import Recipe
+from .compiled import Compiled
 
 Buffers = dict[str, Array]
 Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffer, rows)

@@ -22,9 +22,6 @@ from pathlib import Path
 
 from myoquat.core import frozen, llvm, platformdirs
 
-__all__ = ["Target", "cache_folder", "lane_count", "target", "temporary_cache", "thread_count", "user_cache"]
-
-
 if sys.platform != "win32":
     import pwd
 

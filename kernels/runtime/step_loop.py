@@ -23,26 +23,15 @@ from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, notes_of_steps,
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, table_loop
 from myoquat.kernels.runtime import batch as _batch
-from myoquat.kernels.runtime.build import Recipe
-from myoquat.kernels.runtime.compiled import Executable, count_call
-from myoquat.kernels.runtime.execution import split_and_run
-from myoquat.kernels.runtime.settings import thread_count
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import sharing_traces
 from myoquat.kernels.tracing.tape import Shape, Signature
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 
-__all__ = [
-    "METHODS",
-    "ExplicitMethod",
-    "LinearInterpolation",
-    "LoopOptions",
-    "StepLoop",
-    "Steps",
-    "Tableau",
-    "ZeroOrderHold",
-    "step_loop",
-]
+from .build import Recipe
+from .compiled import Executable, count_call
+from .execution import split_and_run
+from .settings import thread_count
 
 
 @frozen

@@ -1,3 +1,1 @@
 """What a formula computes with: operations on elements, arrays of symbols, terms."""
-
-__all__: list[str] = []

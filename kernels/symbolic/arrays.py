@@ -16,35 +16,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from myoquat.core import Array, casadi, check_types, frozen, holds_masked
-from myoquat.kernels.symbolic.elements import (
-    UFUNCS,
-    exact,
-    is_casadi,
-    is_casadi_array,
-    is_number,
-    is_sympy,
-    is_term,
-    sympy_module,
-    where,
-)
-from myoquat.kernels.symbolic.terms import Tracer
 
-__all__ = [
-    "ADVICE",
-    "Argument",
-    "SymbolArray",
-    "arctan2",
-    "as_array",
-    "as_casadi_vector",
-    "formula",
-    "hypot",
-    "is_symbolic",
-    "may_be_nonzero",
-    "real_part",
-    "symbols_casadi",
-    "symbols_of",
-    "symbols_sympy",
-]
+from .elements import UFUNCS, exact, is_casadi, is_casadi_array, is_number, is_sympy, is_term, sympy_module, where
+from .terms import Tracer
 
 ADVICE: dict[str, str] = {}  # by the name of a class whose objects are no arrays, what to write instead
 

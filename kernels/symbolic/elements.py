@@ -13,22 +13,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import casadi, is_imported
-from myoquat.kernels.symbolic.operations import OPERATIONS, Spelling
-from myoquat.kernels.symbolic.terms import Term, Tracer
 
-__all__ = [
-    "SCALAR_OPERATIONS",
-    "UFUNCS",
-    "exact",
-    "is_casadi",
-    "is_casadi_array",
-    "is_number",
-    "is_sympy",
-    "is_term",
-    "is_traced",
-    "sympy_module",
-    "where",
-]
+from .operations import OPERATIONS, Spelling
+from .terms import Term, Tracer
 
 
 def is_casadi(x: Any) -> bool:

@@ -12,8 +12,6 @@ import numpy as np
 
 from myoquat.core import casadi, frozen, sympy
 
-__all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling", "plain"]
-
 # (tracer, term, its adjoint) -> that of an argument; a tracer has the arithmetic of `terms.Tracer`.
 Rule: TypeAlias = Callable[[Any, Any, Any], Any]
 

@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.kernels.symbolic.elements import is_term
-from myoquat.kernels.symbolic.operations import OPERATIONS
 
-__all__ = ["Structure", "arrays_of", "choose", "flattened", "numbers_of", "static", "structure_of"]
+from .arrays import as_array, is_symbolic
+from .elements import is_term
+from .operations import OPERATIONS
 
 Record = TypeVar("Record")
 

@@ -12,9 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat.kernels.symbolic.operations import OPERATIONS
-
-__all__ = ["Reciprocals", "Scalar", "Term", "Tracer", "number_of", "ordered"]
+from .operations import OPERATIONS
 
 Scalar: TypeAlias = "Term | float"
 

@@ -17,19 +17,6 @@ from myoquat.kernels.symbolic.operations import OPERATIONS, Rule, plain
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
-__all__ = [
-    "check_differentiable",
-    "constant",
-    "gradients",
-    "links",
-    "no_derivative",
-    "passes",
-    "pull_back",
-    "push_forward",
-    "released",
-    "substituted",
-]
-
 
 def gradients(tracer: Tracer, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
     """[of each output, its derivative by each input]."""

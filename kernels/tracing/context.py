@@ -13,25 +13,6 @@ from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Tracer
 
-__all__ = [
-    "becomes_loops",
-    "code_kept",
-    "differentiated",
-    "entered",
-    "keeps_code",
-    "memoize",
-    "memoized_results",
-    "moves_solutions",
-    "pending_constructs",
-    "shared_trace",
-    "sharing",
-    "sharing_traces",
-    "unmoved_solutions",
-    "unrolled_constructs",
-    "unrolls_constructs",
-]
-
-
 # The constructs (loops, maps, scans, calls, look-ups) of the formula that is being traced; None where nothing is.
 pending_constructs: ContextVar[list[Any] | None] = ContextVar("gathering", default=None)
 

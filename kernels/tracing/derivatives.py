@@ -21,11 +21,9 @@ from myoquat.kernels.symbolic.arrays import (
 )
 from myoquat.kernels.symbolic.elements import is_casadi, is_number, is_term
 from myoquat.kernels.symbolic.terms import Tracer
-from myoquat.kernels.tracing.adjoints import check_differentiable, gradients, released, substituted
-from myoquat.kernels.tracing.context import differentiated, pending_constructs, unrolled_constructs
 
-__all__ = ["jacobian_at", "partial_derivatives"]
-
+from .adjoints import check_differentiable, gradients, released, substituted
+from .context import differentiated, pending_constructs, unrolled_constructs
 
 MAX_STEPPED_STATES = 10_000  # states times directions of a derivative that are evaluated at once
 SPARE_AXES = 8  # batch axes that what a differentiated function closes over may have beyond those of the point

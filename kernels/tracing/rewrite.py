@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
-from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["rewritten"]
-
+from .tape import Node, Tape, arguments
 
 _new = tuple.__new__  # a Node of five values that are there, in half the time
 

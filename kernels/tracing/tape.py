@@ -19,29 +19,6 @@ from myoquat.core import casadi, digest, frozen
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
-__all__ = [
-    "Apply",
-    "Construct",
-    "Ends",
-    "Inner",
-    "Node",
-    "OfLoop",
-    "Pattern",
-    "PendingConstruct",
-    "Shape",
-    "Signature",
-    "Tape",
-    "Traced",
-    "arguments",
-    "closed_over",
-    "in_casadi",
-    "in_terms",
-    "interpret",
-    "levels",
-    "tape_of",
-]
-
-
 _new = tuple.__new__  # a Node of five values that are there, in half the time
 
 

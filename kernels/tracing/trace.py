@@ -11,16 +11,9 @@ import numpy as np
 
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
 from myoquat.kernels.symbolic.terms import Term, Tracer
-from myoquat.kernels.tracing.context import (
-    memoized_results,
-    pending_constructs,
-    sharing,
-    unmoved_solutions,
-    unrolled_constructs,
-)
-from myoquat.kernels.tracing.tape import PendingConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
 
-__all__ = ["Formula", "as_list", "name_of", "needed_constructs", "shape_of", "tape_inside_loop", "trace"]
+from .context import memoized_results, pending_constructs, sharing, unmoved_solutions, unrolled_constructs
+from .tape import PendingConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
 
 Formula = Callable[..., Any]
 Met = TypeVar("Met", bound=Any)  # a PendingConstruct, or one that is traced already

@@ -1,5 +1,5 @@
 """Constraints that need muscle paths."""
 
-from myoquat.muscle.constraints.path_length import PathLengthConstraint
+from .path_length import PathLengthConstraint
 
 __all__ = ["PathLengthConstraint"]

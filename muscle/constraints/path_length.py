@@ -11,8 +11,6 @@ from myoquat.joints.vectors import matvec
 from myoquat.muscle.path import MusclePath
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-__all__ = ["PathLengthConstraint", "solved_surface"]
-
 
 @frozen
 class PathLengthConstraint(Holonomic):

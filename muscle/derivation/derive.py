@@ -14,9 +14,6 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.model import Model
 from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths
 
-__all__ = ["JACOBIANS", "Derivation", "derive", "description"]
-
-
 JACOBIANS = ("sequence", "quaternion", "constrained")
 SYMBOLS = {"sequence": "J_phi", "quaternion": "J_Q", "constrained": "J_star"}
 

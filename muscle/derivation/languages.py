@@ -10,11 +10,8 @@ from sympy.printing.c import C99CodePrinter
 from sympy.printing.octave import OctaveCodePrinter
 from sympy.printing.pycode import PythonCodePrinter
 
-from myoquat.muscle.derivation.derive import Derivation, description
-from myoquat.muscle.derivation.latex import latex_entries_source, latex_source
-
-__all__ = ["LANGUAGES", "source"]
-
+from .derive import Derivation, description
+from .latex import latex_entries_source, latex_source
 
 # ---- Python function files ------------------------------------------------------------------------------------------
 # Python function files: plain `math`, lists in and out.

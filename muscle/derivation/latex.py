@@ -9,12 +9,10 @@ import sympy
 
 from myoquat.joints import rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.derivation.derive import Derivation, description
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint
 
-__all__ = ["escaped", "latex_entries_source", "latex_source", "subscript"]
-
+from .derive import Derivation, description
 
 # ---- Text as LaTeX sets it ------------------------------------------------------------------------------------------
 # Text as LaTeX sets it: nothing in a name is a command, mathematics or a comment.

@@ -14,8 +14,6 @@ from myoquat.joints.vectors import matvec, row_cross, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force
 
-__all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of", "separate_bodies", "wrenches_of_work"]
-
 
 @frozen
 class PassiveForce(ActingPart):

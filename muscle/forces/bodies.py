@@ -11,26 +11,10 @@ from myoquat.joints.ranges import NotNegative, Range
 from myoquat.joints.vectors import dot, joined, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.expressions import check_expression, evaluate
-from myoquat.muscle.forces.base import LoadingForce, MeasuredForce
-from myoquat.muscle.forces.coordinates import CoordinateForce
 from myoquat.muscle.loads import Load, Poses, world_point
 
-__all__ = [
-    "ORIGIN",
-    "Bushing",
-    "BushingExpressions",
-    "BushingFunctions",
-    "CoordinateExpression",
-    "FrameForce",
-    "GravityCompensation",
-    "PointExpression",
-    "PointForce",
-    "PointSpring",
-    "PrescribedForce",
-    "Vector",
-    "six",
-]
-
+from .base import LoadingForce, MeasuredForce
+from .coordinates import CoordinateForce
 
 Vector = tuple[float, float, float]
 NotNegatives = Annotated[Vector, Range(0.0)]

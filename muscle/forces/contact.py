@@ -15,33 +15,18 @@ from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.contact import (
     CURVED,
-    ContactCapsule,
-    ContactEllipsoid,
-    ContactHalfSpace,
-    ContactSphere,
-    ContactSurface,
+    ContactCapsule as ContactCapsule,
+    ContactEllipsoid as ContactEllipsoid,
+    ContactHalfSpace as ContactHalfSpace,
+    ContactSphere as ContactSphere,
+    ContactSurface as ContactSurface,
     Touch,
     can_touch,
     touch,
 )
-from myoquat.muscle.forces.base import LoadingForce
 from myoquat.muscle.loads import Load, Poses, point_velocity
 
-__all__ = [
-    "Contact",
-    "ContactCapsule",
-    "ContactEllipsoid",
-    "ContactForce",
-    "ContactHalfSpace",
-    "ContactMaterial",
-    "ContactSphere",
-    "ContactSurface",
-    "Friction",
-    "HuntCrossley",
-    "LinearContact",
-    "SmoothSphereHalfSpace",
-    "raised",
-]
+from .base import LoadingForce
 
 
 @frozen

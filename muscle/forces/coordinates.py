@@ -10,20 +10,10 @@ from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.joints.vectors import axial, dot, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
-from myoquat.muscle.forces.base import MeasuredForce
 from myoquat.muscle.laws.path_affine import dry_friction
 from myoquat.muscle.loads import unit_vector
 
-__all__ = [
-    "CoordinateForce",
-    "CoordinateFriction",
-    "CoordinateLimit",
-    "CoordinateSpring",
-    "RotationLimit",
-    "SwingTwistLimit",
-    "joint_rotation",
-]
-
+from .base import MeasuredForce
 
 Angle = Annotated[float, Range(0.0, np.pi, open_low=True)]
 

@@ -9,8 +9,6 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, Record
 from myoquat.joints.ranges import Range, check_ranges
 
-__all__ = ["ForceLaw", "PushWarning"]
-
 
 class PushWarning(UserWarning):
     """Muscles pushed along a motion: their law gave forces below zero.

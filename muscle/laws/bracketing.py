@@ -13,8 +13,6 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.kernels import while_loop
 
-__all__ = ["Bracket", "find_root", "searched"]
-
 MAX_STEPS = 200  # bisection alone takes 64 for the whole range of numbers from 1 to 2
 
 

@@ -19,8 +19,6 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 
-__all__ = ["Corners", "sharpness"]
-
 HALLEY_STEPS = 5  # for s; they reach round-off if both end slopes are at least 0.1 % of the mean slope
 PARALLEL_SLOPES = 1.5e-8  # slopes that differ by less count as equal (OpenSim): the root of the unit round-off
 

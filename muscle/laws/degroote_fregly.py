@@ -6,9 +6,8 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints.ranges import NotNegative, Positive
-from myoquat.muscle.laws.hill import DampedLaw
 
-__all__ = ["DeGrooteFregly2016"]
+from .hill import DampedLaw
 
 # b1, b2, b3, b4 of three Gaussians: the paper's as corrected in OpenSim, so that the peak is 1 at 1
 ACTIVE_CURVE_GAUSSIANS = (

@@ -13,12 +13,8 @@ from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.ranges import ranges_of
 from myoquat.kernels import root
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.laws.bracketing import Bracket, find_root, searched
 
-__all__ = [
-    "LawType", "equilibrium_lengths", "law_of", "law_type_of", "numbers_of", "tendon_forces", "tendon_strain",
-    "tendon_strains"
-]  # fmt: skip
+from .bracketing import Bracket, find_root, searched
 
 FIBER_LENGTH_TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 RELATIVE_TOLERANCE, MAX_STEPS = 1e-12, 100  # of strains of tendons

@@ -7,9 +7,8 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints.ranges import NotNegative, Positive
-from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["CubicExponentialMuscle", "ExponentialMuscle"]
+from .base import ForceLaw
 
 
 @frozen

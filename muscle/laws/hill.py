@@ -10,10 +10,9 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, check_unmasked, frozen, real_array
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
-from myoquat.muscle.laws.base import ForceLaw
-from myoquat.muscle.laws.equilibrium import equilibrium_lengths, law_type_of, numbers_of
 
-__all__ = ["TENDONS", "DampedLaw", "HillLaw"]
+from .base import ForceLaw
+from .equilibrium import equilibrium_lengths, law_type_of, numbers_of
 
 TENDONS = ("elastic", "rigid")
 MAX_STRAIN_RATIO = 10  # upper end of the first bracket, over the strain at F0; few tendons are stretched further

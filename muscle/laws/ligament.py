@@ -7,10 +7,8 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive
-from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["PASSIVE", "Blankevoort1991", "Ligament"]
-
+from .base import ForceLaw
 
 # The curve that OpenSim gives a ligament, and the passive fiber of its RigidTendonMuscle: F / F0 over l / l0.
 PASSIVE = SimmSpline(

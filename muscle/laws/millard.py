@@ -7,10 +7,9 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
-from myoquat.muscle.laws.corners import Corners, sharpness
-from myoquat.muscle.laws.hill import DampedLaw
 
-__all__ = ["Millard2012"]
+from .corners import Corners, sharpness
+from .hill import DampedLaw
 
 PLATEAU_HALF_WIDTH = 0.05  # of the active curve, over the optimal length
 STEEP_SLOPE_RATIO = 1.25  # slope of the steep part of the ascending limb over its mean slope

@@ -7,10 +7,9 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
-from myoquat.muscle.laws.base import ForceLaw
-from myoquat.muscle.laws.path_affine import ClippedForce
 
-__all__ = ["ClippedMujocoMuscle", "MujocoMuscle"]
+from .base import ForceLaw
+from .path_affine import ClippedForce
 
 
 @frozen

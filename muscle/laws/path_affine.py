@@ -10,19 +10,8 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
-from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = [
-    "AffinePath",
-    "ClippedAffinePath",
-    "ClippedForce",
-    "PathActuator",
-    "PathFriction",
-    "PathLimit",
-    "PathSpring",
-    "SlackSpring",
-    "dry_friction",
-]
+from .base import ForceLaw
 
 
 @frozen

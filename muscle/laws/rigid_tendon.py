@@ -8,10 +8,9 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive, Range
-from myoquat.muscle.laws.base import ForceLaw
-from myoquat.muscle.laws.ligament import PASSIVE
 
-__all__ = ["RigidTendonMuscle"]
+from .base import ForceLaw
+from .ligament import PASSIVE
 
 # OpenSim 4.6's curves where a file gives none
 ACTIVE = SimmSpline(

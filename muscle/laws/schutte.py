@@ -7,10 +7,9 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import Positive, Range
-from myoquat.muscle.laws.hill import DampedLaw
-from myoquat.muscle.laws.rigid_tendon import ACTIVE
 
-__all__ = ["Schutte1993"]
+from .hill import DampedLaw
+from .rigid_tendon import ACTIVE
 
 CONCENTRIC_CURVATURE = 0.15  # k of the hyperbola of a shortening fiber
 MAX_ECCENTRIC_FORCE = 1.4  # greatest force of a lengthening fiber over its isometric one

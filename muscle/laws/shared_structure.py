@@ -16,10 +16,8 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["of_laws", "stacked_laws"]
-
+from .base import ForceLaw
 
 OfLaw = Callable[[Any, Array], Array]  # of a law and its row (..., n), the results (..., m)
 

@@ -8,9 +8,8 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import Positive, Range
-from myoquat.muscle.laws.hill import HillLaw
 
-__all__ = ["Thelen2003"]
+from .hill import HillLaw
 
 TOE_FORCE = 0.33  # normalized force at which the tendon's curve becomes straight
 TOE_EXPONENT = 3.0  # exponent of the curve before

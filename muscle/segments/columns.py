@@ -11,11 +11,9 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import congruent, cross, joined, matvec, symmetric_times, upper
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.points import DrivenPoint, PathPoint
-from myoquat.muscle.segments.path_segments import Segment, SegmentType
-from myoquat.muscle.segments.stops import MOVING, Chart, charts, together
 
-__all__ = ["Columns", "Poses", "Reach", "itself"]
-
+from .path_segments import Segment, SegmentType
+from .stops import MOVING, Chart, charts, together
 
 Poses = Sequence[tuple[Array, Array]]  # R (3, 3) and p (3,) of every body in the world
 

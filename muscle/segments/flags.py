@@ -14,11 +14,10 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import wrapping
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
-from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping.route import touches_several
 from myoquat.muscle.wrapping.single_surface_contact import Poses, Site
 
-__all__ = ["PathFlag", "flags", "lock_sines"]
+from .stops import contacts
 
 
 class PathFlag(IntFlag):

@@ -16,26 +16,8 @@ from myoquat.joints.vectors import cross
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath
-from myoquat.muscle.segments.stops import (
-    Contacts,
-    PlacedStop,
-    Stop,
-    charts,
-    contacts,
-    moved_length,
-    placed_paths,
-    together,
-)
 
-__all__ = [
-    "JACOBIANS",
-    "carried_bodies",
-    "carried_wrenches",
-    "constrained_jacobian",
-    "coordinate_jacobian",
-    "lengths",
-    "velocity_jacobian",
-]
+from .stops import Contacts, PlacedStop, Stop, charts, contacts, moved_length, placed_paths, together
 
 
 @memoize

@@ -21,10 +21,9 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import Load, body_wrenches, carried_force
 from myoquat.muscle.path import MusclePath
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
-from myoquat.muscle.segments.stops import FIXED, GIVEN, MOVING, SURFACE, PlacedStop, Stop, moved_length, placed_paths
 
-__all__ = ["PathSegments", "Paths", "Segment", "SegmentType", "cut", "paths_at", "segments", "wrenches"]
+from .lengths import lengths, velocity_jacobian
+from .stops import FIXED, GIVEN, MOVING, SURFACE, PlacedStop, Stop, moved_length, placed_paths
 
 
 class SegmentType(NamedTuple):

@@ -20,26 +20,6 @@ from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.wrapping.route import in_order
 
-__all__ = [
-    "FIXED",
-    "GIVEN",
-    "MOVING",
-    "SURFACE",
-    "Chart",
-    "Contacts",
-    "PlacedStop",
-    "Stop",
-    "charts",
-    "contacts",
-    "moved_length",
-    "placed_paths",
-    "placed_stops",
-    "stops_length",
-    "stops_of",
-    "together",
-]
-
-
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
 Contacts = Sequence[tuple["wrapping.Piece", ...]]  # of every path, of every piece of it
 

@@ -32,12 +32,10 @@ from myoquat.joints.vectors import cross, joined, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath, different_paths
-from myoquat.muscle.segments.columns import Columns, Reach, itself
-from myoquat.muscle.segments.path_segments import Segment, SegmentType, cut
-from myoquat.muscle.segments.stops import MOVING, SURFACE, placed_paths, stops_length, stops_of
 
-__all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays"]
-
+from .columns import Columns, Reach, itself
+from .path_segments import Segment, SegmentType, cut
+from .stops import MOVING, SURFACE, placed_paths, stops_length, stops_of
 
 Paths = tuple[MusclePath, ...]
 

@@ -16,11 +16,10 @@ from myoquat.core import Array, frozen
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping.segment_solver import Piece, over_one_surface, over_surfaces, shared_slots, slots_of
-from myoquat.muscle.wrapping.single_surface_contact import Meeting, Poses, Site, contacts_alone
-from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["acting_surfaces", "holds_end", "path_contacts"]
+from .segment_solver import Piece, over_one_surface, over_surfaces, shared_slots, slots_of
+from .single_surface_contact import Meeting, Poses, Site, contacts_alone
+from .surfaces.base import Wrap
 
 Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
 

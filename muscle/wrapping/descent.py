@@ -15,12 +15,11 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, while_loop
-from myoquat.muscle.wrapping.newton import NewtonIterate, newton_start, newton_step
-from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, differs, first_of, passed
-from myoquat.muscle.wrapping.surfaces.base import Contact
-from myoquat.muscle.wrapping.surfaces.vectors import always, any_exceeds, differ
 
-__all__ = ["MAX_RESIDUAL", "Found", "Known", "descended"]
+from .newton import NewtonIterate, newton_start, newton_step
+from .route import Flags, Order, Route, Segment, differs, first_of, passed
+from .surfaces.base import Contact
+from .surfaces.vectors import always, any_exceeds, differ
 
 MAX_RESIDUAL = 3e-9  # by which an iteration changes a solved path
 EXACT_CHANGE = 3e-13  # by which it changes one that needs no step of Newton's method more: rounding errors

@@ -20,21 +20,14 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import cross, joined, vecmat
+from myoquat.joints.vectors import cross, dot, joined, vecmat
 from myoquat.kernels import after_newton_step, call_where, choose
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.wrapping.route import PlacedSurface, Route, in_order
-from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
-from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
-from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit
 
-__all__ = [
-    "NewtonIterate",
-    "moving_contacts",
-    "newton_start",
-    "newton_step",
-    "pencil_width",
-]
+from .route import PlacedSurface, Route, in_order
+from .surfaces.base import Contact, Wrap
+from .surfaces.geodesics import MIN_STEP_RAD
+from .surfaces.vectors import direction, size, unit
 
 MAX_TURN = 0.5  # [rad] by which one step may turn directions and normals
 MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude

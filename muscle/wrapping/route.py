@@ -15,25 +15,9 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, static
-from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
 
-__all__ = [
-    "Flags",
-    "Order",
-    "Passed",
-    "PlacedSurface",
-    "Route",
-    "Segment",
-    "after",
-    "before",
-    "differs",
-    "first_of",
-    "in_order",
-    "passed",
-    "ranks",
-    "touches_several",
-]
+from .surfaces.base import MAX_DISTANCE_M, Contact, Line, Near, Wrap
+from .surfaces.vectors import always, differ, size
 
 SAME_POINT = 1e-3  # how far apart the tangent points of one path may be found: those of other minima lie farther away
 

@@ -15,29 +15,17 @@ from operator import and_, or_
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
-from myoquat.muscle.wrapping.newton import moving_contacts, pencil_width
-from myoquat.muscle.wrapping.route import (
-    Flags,
-    Order,
-    PlacedSurface,
-    Route,
-    Segment,
-    differs,
-    first_of,
-    passed,
-    ranks,
-    touches_several,
-)
-from myoquat.muscle.wrapping.single_surface_contact import Meeting, Poses, Site
-from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
-from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
-from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest, size
 
-__all__ = ["Piece", "over_one_surface", "over_surfaces", "shared_slots", "slots_of"]
+from .descent import BACK, MAX_RESIDUAL, Found, Known, descended
+from .newton import moving_contacts, pencil_width
+from .route import Flags, Order, PlacedSurface, Route, Segment, differs, first_of, passed, ranks, touches_several
+from .single_surface_contact import Meeting, Poses, Site
+from .surfaces.base import Contact, Wrap
+from .surfaces.planar_paths import Chord
+from .surfaces.vectors import always, differ, nearest, size
 
 OPPOSITE = 0.5  # part of a turn
 PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid

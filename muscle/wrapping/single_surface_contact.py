@@ -15,12 +15,11 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.wrapping.newton import moving_contacts
-from myoquat.muscle.wrapping.route import PlacedSurface, Route, Segment
-from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
-__all__ = ["Meeting", "Poses", "Site", "contacts_alone"]
+from .newton import moving_contacts
+from .route import PlacedSurface, Route, Segment
+from .surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
+from .surfaces.vectors import always, size
 
 NUMBERS_PER_CONTACT = 11  # of a contact with a closed form, as packed below
 

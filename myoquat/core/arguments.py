@@ -12,22 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from myoquat.core.lazy_imports import difflib, masked
-from myoquat.core.typing import Array
-
-__all__ = [
-    "CALLABLE",
-    "PATH",
-    "check_type",
-    "check_types",
-    "check_unmasked",
-    "holds_masked",
-    "indices_of",
-    "options_of",
-    "real_array",
-    "real_array_with_gaps",
-]
-
+from .lazy_imports import difflib, masked
+from .typing import Array
 
 PATH = (str, os.PathLike)
 CALLABLE: Any = Callable  # no type to a type checker

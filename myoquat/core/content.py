@@ -30,18 +30,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from myoquat.core.lazy_imports import masked
-
-__all__ = [
-    "FOREIGN",
-    "BoundedTable",
-    "content_digest",
-    "content_key",
-    "digest",
-    "is_foreign",
-    "lasting_content",
-    "package_digest",
-]
+from .lazy_imports import masked
 
 T = TypeVar("T")
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.lazy_imports import pandas as pd, xarray as xr
-from myoquat.core.typing import Array
+from .lazy_imports import pandas as pd, xarray as xr
+from .typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["Curve", "Curves"]
 
 
 class Curve(NamedTuple):

@@ -10,12 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from myoquat.core.labels import figure_label, with_unit
-from myoquat.core.records import frozen
-from myoquat.core.typing import Array
-
-__all__: list[str] = []
-
+from .labels import figure_label, with_unit
+from .records import frozen
+from .typing import Array
 
 # ---- Figures that notebooks show, and curves that stay apart without colour ---------------------------------------
 

@@ -7,10 +7,7 @@ for one place and leaves ordinary names as they are.
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from myoquat.core.lazy_imports import html
-
-__all__: list[str] = []
-
+from .lazy_imports import html
 
 MAX_IDENTIFIER_CHARACTERS = 40  # MATLAB distinguishes names by their first 63, prefixes included
 FULL_WIDTH = str.maketrans({"$": "\uff04", "\\": "\uff3c"})  # full-width: they start no mathematics

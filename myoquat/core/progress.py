@@ -15,9 +15,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, TextIO
 
-__all__ = ["Bar", "handled_interrupts", "in_notebook", "progress_bar", "uncollected", "waiting", "watched"]
-
-
 MESSAGE_DELAY_S = 1.0  # before a message is shown
 
 _nested = threading.local()

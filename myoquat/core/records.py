@@ -17,9 +17,7 @@ from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_orig
 
 import numpy as np
 
-from myoquat.core.arguments import check_items
-
-__all__ = ["Record", "assign", "declared", "frozen", "unchecked"]
+from .arguments import check_items
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field, field))

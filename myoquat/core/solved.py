@@ -2,8 +2,6 @@
 
 from typing import Self
 
-__all__ = ["NotSolvedError", "Solved"]
-
 
 class NotSolvedError(RuntimeError):
     """A result that was checked is no solution; the message is what the result says of itself.

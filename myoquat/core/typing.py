@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
-__all__ = ["Array", "ArrayLike", "Pair"]
-
 Array: TypeAlias = NDArray[Any]
 Pair: TypeAlias = tuple[Array, Array]
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike as ArrayLike
 else:
 
     class ArrayLike:

@@ -17,8 +17,8 @@ from myoquat.dynamics.other_coordinates import (
     quaternion_form,
 )
 from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.sampling import random_system
-from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
 
 

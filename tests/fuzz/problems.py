@@ -6,8 +6,6 @@ import numpy as np
 
 from myoquat.data import load_model, motions
 
-__all__ = ["FORCES", "moco_seeds"]
-
 POINTS = """<PathPointSet><objects><PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame>
 <location>{} 0 0</location></PathPoint><PathPoint name="b"><socket_parent_frame>/bodyset/block</socket_parent_frame>
 <location>0 0.1 0</location></PathPoint></objects></PathPointSet>"""

@@ -1,7 +1,5 @@
 """Files that setups of OpenSim's tools name: sets of tasks, actuators, markers and controls; and an MJCF file."""
 
-__all__ = ["ACTUATORS", "CONTROLS", "MARKERS", "MJCF", "MJCF_PART", "TASKS"]
-
 TASKS = """<OpenSimDocument Version="40000"><CMC_TaskSet><objects><CMC_Joint name="knee"><active>true</active>
 <kp>400 1 1</kp><kv>40 1 1</kv><coordinate>knee</coordinate></CMC_Joint><CMC_Joint name="hip"><active>true</active>
 <kp>100</kp><kv>20</kv><coordinate>hip</coordinate></CMC_Joint>

@@ -1,22 +1,5 @@
 """Setup files of OpenSim's tools, beside leg.osim, walk.trc and walk.mot."""
 
-__all__ = [
-    "ANALYSES",
-    "CMC",
-    "FORWARD",
-    "ID",
-    "IK",
-    "MOVES",
-    "MUSCLES",
-    "OPTIMAL",
-    "PLACER",
-    "REACTION",
-    "REACTIONS",
-    "SCALE",
-    "TRACKING",
-    "WHOLE",
-]
-
 IK = """<?xml version="1.0"?>
 <OpenSimDocument Version="40000"><InverseKinematicsTool name="walk">
 <model_file>leg.osim</model_file><marker_file>walk.trc</marker_file><coordinate_file>Unassigned</coordinate_file>

@@ -20,8 +20,6 @@ from .case import STATES, Case
 from .checks import Broken, NotHere, close, from_one_start
 from .compiled import varied
 
-__all__ = ["environment", "prescribed_motion", "solution_forward", "studies"]
-
 STRENGTH = 1000.0  # [N m, N] of reserves
 EXCITATION = 0.5
 

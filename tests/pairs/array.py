@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["covering_array", "missing_pairs"]
-
 CANDIDATES = 4  # rows that are tried for each row of the array
 
 

@@ -22,8 +22,6 @@ from .checks import NotHere
 from .draft import Draft
 from .features import BESIDE, BODIES, EXTRA_BODIES, PLAIN, SETTING
 
-__all__ = ["POINTS", "STATES", "STEP", "WEIGHTS", "Case", "made", "nearest", "stream"]
-
 STATES = 4  # of every case: the others are near the first
 STEP = 1e-4  # [s] of central differences
 POINTS = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Broken", "NotHere", "close", "close_by_steps", "close_to_slope", "from_one_start"]
-
 SHARES = (1.0, 1 / 8, 1 / 64, 8.0)  # of the usual step of a difference
 
 

@@ -35,19 +35,6 @@ from .case import POINTS, STATES, WEIGHTS, Case, least, nearest, rate_jacobian, 
 from .checks import Broken, NotHere, close, close_by_steps, close_to_slope, from_one_start
 from .interpreted import interpreted
 
-__all__ = [
-    "batches",
-    "derivatives",
-    "linearization",
-    "loads_in_joints",
-    "parameters",
-    "recruitment",
-    "second_derivatives",
-    "steps",
-    "varied",
-]
-
-
 UNITS = ("orientation", "axis", "axes", "normal", "center", "sequence", "range")  # which cannot change alone
 
 

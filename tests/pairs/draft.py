@@ -9,8 +9,6 @@ from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import upper
 
-__all__ = ["Draft", "numbers"]
-
 
 def numbers(values: Any) -> tuple[float, ...]:
     """Plain floats, as records hold them."""

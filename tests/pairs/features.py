@@ -69,8 +69,6 @@ from myoquat.muscle.coordinates import Coordinate, Coupler
 
 from .draft import Draft, numbers
 
-__all__ = ["FEATURES", "PLAIN"]
-
 AXES = ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.6, 0.8))
 
 

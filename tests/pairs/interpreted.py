@@ -16,8 +16,6 @@ from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Traced, interpret
 from myoquat.kernels.tracing.trace import trace
 
-__all__ = ["interpreted"]
-
 _compile = kernels.compile
 
 

@@ -40,8 +40,6 @@ from .case import POINTS, STEP, WEIGHTS, Case
 from .checks import Broken, NotHere, close, close_to_slope
 from .features import FEATURES
 
-__all__ = ["GROUPS", "IN_MJCF", "IN_OSIM", "IN_URDF", "LAWS", "Law", "factors", "redescribed", "saved", "urdf"]
-
 
 def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray], share: float = 1.0) -> np.ndarray:
     """(STATES, ...) d/dt of a function of (q, u) along the motion, by central differences; share of the usual step."""

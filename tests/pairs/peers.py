@@ -18,8 +18,6 @@ from .case import Case
 from .checks import NotHere, close
 from .laws import IN_MJCF, IN_OSIM, redescribed, saved
 
-__all__ = ["IN_OPENSIM", "MUJOCO", "OPENSIM", "in_mujoco", "written"]
-
 IN_OPENSIM = """
 answer = []
 for path in arguments:

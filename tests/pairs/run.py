@@ -17,8 +17,6 @@ from .checks import Broken, NotHere
 from .features import PLAIN
 from .laws import GROUPS, LAWS
 
-__all__ = ["Failure", "Report", "check", "run"]
-
 COMPILED = {law for group in GROUPS.values() for law in group.laws}  # which take seconds
 
 

@@ -13,22 +13,6 @@ from myoquat.analysis.control.points import Point
 from myoquat.core import CALLABLE, Array, Record, by_pattern, check_type, content_key, frozen, indices_of
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = [
-    "Accelerations",
-    "ChangeGoal",
-    "ControlRates",
-    "Duration",
-    "EndGoal",
-    "Goal",
-    "IntegralGoal",
-    "Jerk",
-    "OwnEndGoal",
-    "OwnGoal",
-    "WeightedGoal",
-    "check_weights",
-    "weights_of",
-]
-
 
 def check_weights(title: str, weights: Mapping[str, float]) -> None:
     """ValueError for a weight of a part of a goal that is negative or not finite."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.conditions import PathCondition
-from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal
-from myoquat.analysis.control.goals.tracking import FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point, interpolated_rows
 from myoquat.analysis.fits import JointForceFits
@@ -26,7 +24,8 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.path import paths_on_bones
 from myoquat.muscle.segments.path_segments import wrenches as muscle_wrenches
 
-__all__ = ["InsideCone", "JointLoad", "JointMoments", "TrackContactForces", "TrackMoments", "joint_force"]
+from .base import IntegralGoal, WeightedGoal
+from .tracking import FollowsTable
 
 
 def _moving(plant: Plant, title: str) -> ModelPlant:

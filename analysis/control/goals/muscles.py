@@ -5,7 +5,6 @@ from dataclasses import field
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal
 from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
@@ -16,7 +15,7 @@ from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost
 from myoquat.muscle.states import forces_of_laws, state_slices
 
-__all__ = ["Effort", "MetabolicEnergy", "TendonForceRates"]
+from .base import IntegralGoal, WeightedGoal
 
 
 @frozen

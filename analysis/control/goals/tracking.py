@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import (
     Point,
@@ -26,14 +25,7 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "FollowsTable",
-    "TrackCoordinates",
-    "TrackMarkers",
-    "TrackOrientations",
-    "TrackPose",
-    "TrackSpeeds",
-]
+from .base import IntegralGoal, WeightedGoal, check_weights
 
 
 def _system(plant: Plant, title: str) -> ArticulatedSystem:

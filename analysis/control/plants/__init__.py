@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from myoquat.analysis.control.plants.base import Plant, UnknownParameters, parameters_of_equations, parameters_of_model
-from myoquat.analysis.control.plants.model import Acting, Equations, ModelPlant, MuscledPlant, OwnPlant
-from myoquat.analysis.control.plants.prescribed import PrescribedPlant
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import Model
+
+from .base import Plant, UnknownParameters, parameters_of_equations, parameters_of_model
+from .model import Acting, Equations, ModelPlant, MuscledPlant, OwnPlant
+from .prescribed import PrescribedPlant
 
 __all__ = [
     "Equations",

@@ -50,17 +50,6 @@ from myoquat.joints.vectors import joined, matvec, transpose, vecmat, vector
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model, Parameters
 
-__all__ = [
-    "Bound",
-    "PathEquations",
-    "Plant",
-    "UnknownParameters",
-    "independent_rows",
-    "interval",
-    "parameters_of_equations",
-    "parameters_of_model",
-]
-
 
 class Bound(NamedTuple):
     """Lower and upper bound."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.plants.base import PathEquations, Plant, UnknownParameters, independent_rows
 from myoquat.analysis.control.points import Point
 from myoquat.core import CALLABLE, Array, Record, check_types, content_key, frozen, indices_of
 from myoquat.data.motions.series import check_names
@@ -29,7 +28,7 @@ from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import activation_rates, residuals
 
-__all__ = ["Acting", "Equations", "ModelPlant", "MuscledPlant", "OwnPlant"]
+from .base import PathEquations, Plant, UnknownParameters, independent_rows
 
 
 @frozen(eq=False)

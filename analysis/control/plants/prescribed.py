@@ -17,7 +17,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.analysis.control.plants.model import Acting, MuscledPlant
 from myoquat.analysis.control.points import Point, interpolated_pose, interpolated_rows, interpolated_velocity
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_motion
@@ -35,7 +34,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import forces_of_laws, residuals_of_laws
 
-__all__ = ["PrescribedPlant"]
+from .model import Acting, MuscledPlant
 
 OF_MUSCLES = ("law", "activation_dynamics")  # whose parameters change no length and no moment arm
 MIN_ARM = 1e-12  # [m, -] moment arms and gains of controls below it at all frames are structurally zero

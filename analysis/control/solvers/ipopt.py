@@ -22,8 +22,6 @@ from myoquat.analysis.control.program import Pattern, Program
 from myoquat.core import CALLABLE, Array, casadi, check_types, frozen, handled_interrupts
 from myoquat.data.motions import Motion
 
-__all__ = ["Ipopt", "IterateHistory", "Iterates", "Progress", "SolutionStatus", "run_ipopt", "status_of"]
-
 
 @frozen(eq=False)
 class Progress:

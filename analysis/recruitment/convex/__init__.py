@@ -1,9 +1,9 @@
 """Convex programs of one shape, solved side by side: muscle redundancy is many of them, one per frame."""
 
-from myoquat.analysis.recruitment.convex.coupled_programs import CoupledSolution, CouplingRows, solve_coupled
-from myoquat.analysis.recruitment.convex.program import Programs, Status, are_met
-from myoquat.analysis.recruitment.convex.separable import solve_separable
-from myoquat.analysis.recruitment.convex.solve import Solutions, solve_minimax, solve_programs
+from .coupled_programs import CoupledSolution, CouplingRows, solve_coupled
+from .program import Programs, Status, are_met
+from .separable import solve_separable
+from .solve import Solutions, solve_minimax, solve_programs
 
 __all__ = [
     "CoupledSolution",

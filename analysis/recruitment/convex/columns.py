@@ -28,8 +28,6 @@ from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Program
 
-__all__ = ["Columns", "Shape", "VariableTables", "lower_triangle", "matrix_rows", "triangle"]
-
 DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal of a matrix
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
 TILE_ROWS = 4  # rows of a matrix that are summed together

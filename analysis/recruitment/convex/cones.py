@@ -10,8 +10,6 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.joints.vectors import matvec, vecmat
 
-__all__ = ["Scaling", "divided", "identity", "inside", "longest_step", "product", "scaling"]
-
 
 class Scaling(NamedTuple):
     """The Nesterov-Todd scaling of a pair s, z inside the cone: W z = W^-1 s [V, section 4.1].

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.analysis.recruitment.convex.program import Programs, Status, prices
 from myoquat.core import Array, clarabel, frozen, scipy
 
-__all__ = ["CoupledSolution", "CouplingRows", "solve_coupled"]
+from .program import Programs, Status, prices
 
 TOLERANCE = 1e-12  # of the solver, for residuals and the gap
 REDUCED_TOLERANCE = 1e-9  # accepted where rounding errors end progress

@@ -17,26 +17,14 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.recruitment.convex import cones
-from myoquat.analysis.recruitment.convex.columns import Columns, Shape, VariableTables, matrix_rows
-from myoquat.analysis.recruitment.convex.program import Programs, Status
 from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Program
 
-__all__ = [
-    "ACCEPTABLE_FACTOR",
-    "CAREFUL_TARGET",
-    "GROUP_SIZE",
-    "MIN_INFEASIBILITY_PROOF",
-    "OUTPUTS",
-    "UNKNOWN_DISTANCE",
-    "Conditions",
-    "Ends",
-    "interior_point_program",
-    "solved_side_by_side",
-]
+from .columns import Columns, Shape, VariableTables, matrix_rows
+from .program import Programs, Status
 
 ACCEPTABLE_FACTOR = 100.0  # times both tolerances: accepted where rounding errors end progress
 MAX_STALLED_STEPS = 15  # neither the distance from a solution nor the mean product falls in them

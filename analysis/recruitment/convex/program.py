@@ -9,8 +9,6 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.core import Array, ArrayLike, frozen, real_array
 
-__all__ = ["Programs", "Split", "Status", "are_met", "in_one_pass", "powers_of_two", "prices"]
-
 
 class Status(IntEnum):
     """How a program ended; `sentence` says it."""

@@ -13,13 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex.program import Programs, Status
-from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 
-__all__ = ["solve_separable"]
+from .program import Programs, Status
+from .solve import Solutions, solve_programs
 
 Curves = Callable[[Array, Array], Array]  # numbers of programs (k,) and points (k, m, p) to values (k, m, p)
 

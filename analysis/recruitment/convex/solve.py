@@ -7,17 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex.coupled_programs import CouplingRows, solve_coupled
-from myoquat.analysis.recruitment.convex.interior_point import (
-    CAREFUL_TARGET,
-    MIN_INFEASIBILITY_PROOF,
-    Ends,
-    solved_side_by_side,
-)
-from myoquat.analysis.recruitment.convex.program import Programs, Split, Status, in_one_pass, powers_of_two
 from myoquat.core import Array, frozen
 
-__all__ = ["Solutions", "solve_minimax", "solve_programs"]
+from .coupled_programs import CouplingRows, solve_coupled
+from .interior_point import CAREFUL_TARGET, MIN_INFEASIBILITY_PROOF, Ends, solved_side_by_side
+from .program import Programs, Split, Status, in_one_pass, powers_of_two
 
 BLOCK_SIZE = 1024  # programs that are solved side by side
 EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1

@@ -6,8 +6,6 @@ import numpy as np
 
 from myoquat.core import Array
 
-__all__ = ["cheapest", "cost", "curvature", "least", "most", "power_of", "reach", "slope"]
-
 SEARCH_FACTOR = 10.0  # times the size of a point: range of its bound along variables without bounds
 PROOF_FACTOR = 1e4  # times this range: that of a proof that there is no solution
 

@@ -1,8 +1,8 @@
 """Muscles whose activity was recorded: activations from EMG, torques from them, and muscles calibrated to a person."""
 
-from myoquat.analysis.recruitment.emg.calibration import Calibration, CalibrationTrial, calibrate_muscles
-from myoquat.analysis.recruitment.emg.driven import MuscleTorques, emg_activations, emg_driven, emg_effort
-from myoquat.analysis.recruitment.emg.moment_calibration import (
+from .calibration import Calibration, CalibrationTrial, calibrate_muscles
+from .driven import MuscleTorques, emg_activations, emg_driven, emg_effort
+from .moment_calibration import (
     MomentCalibration,
     MomentPosterior,
     MomentPriors,

@@ -22,8 +22,6 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.model import Model, check_laws
 
-__all__ = ["FACTORS", "Calibration", "CalibrationTrial", "calibrate_muscles", "muscles_along"]
-
 FACTORS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
          "slack_length": "tendon_slack_length"}  # fmt: skip
 BOUNDS = {"strength": (0.5, 2.0), "optimal_length": (0.85, 1.15), "slack_length": (0.85, 1.15)}

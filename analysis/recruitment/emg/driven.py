@@ -14,7 +14,6 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.motion.prescribed import prescribed_activations
-from myoquat.analysis.recruitment.emg.calibration import muscles_along
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, indices_of, pandas as pd
@@ -25,7 +24,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import ActivationDynamics, law_forces
 from myoquat.muscle.model import Model
 
-__all__ = ["MuscleTorques", "activations_at", "emg_activations", "emg_driven", "emg_effort"]
+from .calibration import muscles_along
 
 MAX_SUBSTEP_S = 1e-3  # [s] of the activation dynamics
 MAX_GAP_S = 0.05  # [s] longest gap without data that linear interpolation bridges

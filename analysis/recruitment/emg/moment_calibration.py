@@ -22,7 +22,6 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.analysis.recruitment.emg.calibration import FACTORS, muscles_along
 from myoquat.core import (
     Array,
     ArrayLike,
@@ -43,16 +42,7 @@ from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
 from myoquat.muscle.model import Model, check_laws
 
-__all__ = [
-    "MomentCalibration",
-    "MomentModel",
-    "MomentObjective",
-    "MomentPosterior",
-    "MomentPriors",
-    "MomentTrial",
-    "calibrate_moments",
-    "moment_posterior",
-]
+from .calibration import FACTORS, muscles_along
 
 PARAMETERS = ("gain", "shape", "strength", "optimal_length", "slack_length")
 PASSIVE = ("offset", "stiffness", "damping")

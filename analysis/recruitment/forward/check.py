@@ -38,20 +38,6 @@ from myoquat.muscle.evaluate import acting_torques, muscle_forces, path_jacobian
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = [
-    "Drive",
-    "Push",
-    "Tracking",
-    "carried_loads",
-    "commands_of",
-    "driven_model",
-    "forward_check",
-    "load_torques",
-    "longest_step",
-    "track",
-    "tracked",
-]
-
 STABILITY_LIMIT = 2.785  # step times decay rate, of the classical Runge-Kutta method
 SAFETY = 0.7  # of the longest stable step, because rates between the sampled poses may be greater
 MAX_STEP_S, MIN_STEP_S = 1e-3, 1e-5  # [s] for accuracy; for computing time

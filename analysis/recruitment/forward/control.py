@@ -8,17 +8,6 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.motion.prescribed import prescribed_activations, prescribed_controls
-from myoquat.analysis.recruitment.forward.check import (
-    Drive,
-    Push,
-    Tracking,
-    carried_loads,
-    commands_of,
-    driven_model,
-    load_torques,
-    longest_step,
-    tracked,
-)
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
     AnyReserve,
@@ -37,7 +26,7 @@ from myoquat.core import Array, ArrayLike, check_types
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.muscle.model import Model
 
-__all__ = ["computed_muscle_control"]
+from .check import Drive, Push, Tracking, carried_loads, commands_of, driven_model, load_torques, longest_step, tracked
 
 
 def computed_muscle_control(

@@ -1,12 +1,13 @@
 """Which muscles pull: activations that produce a motion with the least effort, joints kept stable."""
 
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator, Reserves
-from myoquat.analysis.recruitment.redundancy.assembled_motion import consistent_derivatives, consistent_motion
-from myoquat.analysis.recruitment.redundancy.coupled import Coupled, FrameCoupling, Sequential, WholeTrial
-from myoquat.analysis.recruitment.redundancy.equations import Effort
-from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
-from myoquat.analysis.recruitment.redundancy.redundancy import Redundancy, redundancy
 from myoquat.analysis.recruitment.stability import JointCone
+
+from .actuators import AnyReserve, Reserve, ReserveActuator, Reserves
+from .assembled_motion import consistent_derivatives, consistent_motion
+from .coupled import Coupled, FrameCoupling, Sequential, WholeTrial
+from .equations import Effort
+from .metabolic import MetabolicEffort
+from .redundancy import Redundancy, redundancy
 
 __all__ = [
     "AnyReserve",

@@ -14,18 +14,6 @@ from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.loads import body_wrenches
 
-__all__ = [
-    "AnyReserve",
-    "Reserve",
-    "ReserveActuator",
-    "Reserves",
-    "control_columns",
-    "reserve_columns",
-    "reserve_wrenches",
-    "reserves_of",
-    "unbounded",
-]
-
 
 @frozen
 class Reserve:

@@ -18,8 +18,6 @@ from myoquat.joints.conversion.balls import on_branches_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
-__all__ = ["check_consistent", "check_locked", "consistent_derivatives", "consistent_motion"]
-
 ROUNDING_LEVEL = 1e-12  # of the greatest rate: residual of a change that meets the constraints
 MAX_VIOLATION = 1e-6  # of a position [m, rad], or of a rate relative to 1 and the greatest velocity
 

@@ -28,25 +28,13 @@ from functools import partial
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants
-from myoquat.analysis.recruitment.redundancy.solving import Reach, Recruitment, SearchedRecruitment, are_bent
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = [
-    "Coupled",
-    "CoupledRecruitment",
-    "FrameCoupling",
-    "Recruited",
-    "Sequential",
-    "WholeTrial",
-    "check_recruited",
-    "outer_lines",
-    "recruited",
-    "trial_bound",
-]
+from .equations import Demands, Effort, secants
+from .solving import Reach, Recruitment, SearchedRecruitment, are_bent
 
 
 @frozen

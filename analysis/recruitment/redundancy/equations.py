@@ -12,13 +12,6 @@ from myoquat.analysis.motion.prescribed import prescribed_activations, prescribe
 from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_minimax, solve_programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities, led_velocities
-from myoquat.analysis.recruitment.redundancy.actuators import (
-    AnyReserve,
-    Reserves,
-    reserve_columns,
-    reserve_wrenches,
-    reserves_of,
-)
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.core import Array, ArrayLike, frozen, indices_of, real_array
 from myoquat.data.motions import Forces, Motion
@@ -38,20 +31,7 @@ from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.path import MusclePath
 from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches as muscle_wrenches
 
-__all__ = [
-    "Demands",
-    "Effort",
-    "LawParameters",
-    "Paths",
-    "joint_lines",
-    "joints_of",
-    "least_activations",
-    "paths_along",
-    "picked",
-    "rest_forces",
-    "secants",
-    "strengths",
-]
+from .actuators import AnyReserve, Reserves, reserve_columns, reserve_wrenches, reserves_of
 
 Tensions = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 

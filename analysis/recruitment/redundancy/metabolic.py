@@ -9,14 +9,13 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separable
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.core import Array, frozen, real_array
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, compile
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 
-__all__ = ["MetabolicCurves", "MetabolicEffort"]
+from .equations import Demands, Effort
 
 GRID_POINTS = 33  # activations; between neighbours, at most one corner of each pair of heats is found
 MAX_HALVINGS = 40  # of the interval around a corner

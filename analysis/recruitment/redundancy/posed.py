@@ -15,12 +15,11 @@ from itertools import product
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Programs, Solutions, Status, are_met, solve_separable, terms
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, EffortCurves, strengths
 from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE, TORQUE_RESIDUAL
 from myoquat.core import Array
 from myoquat.joints.vectors import vecmat
 
-__all__ = ["PosedFrames"]
+from .equations import Demands, Effort, EffortCurves, strengths
 
 GRID_POINTS = 33  # activations of every muscle at which tensions and efforts are looked at, nearer at low ones
 MAX_STEPS = 60  # of the search of an activation

@@ -25,19 +25,6 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserves, reserve_wrenches
-from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
-from myoquat.analysis.recruitment.redundancy.coupled import (
-    Coupled,
-    FrameCoupling,
-    Recruited,
-    WholeTrial,
-    check_recruited,
-    recruited,
-)
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.solving import check_searched
-from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
 from myoquat.core import Array, Curve, Solved, check_types, frozen, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
@@ -45,7 +32,12 @@ from myoquat.data.motions.motion import MotionResult
 from myoquat.joints.evaluation import traced_once
 from myoquat.muscle.model import Model
 
-__all__ = ["Redundancy", "redundancy", "rigid_redundancy"]
+from .actuators import AnyReserve, Reserves, reserve_wrenches
+from .assembled_motion import check_consistent
+from .coupled import Coupled, FrameCoupling, Recruited, WholeTrial, check_recruited, recruited
+from .equations import Demands, Effort
+from .solving import check_searched
+from .tendons import Tendons
 
 MISSING_SHARE = 1e-3  # of the greatest missing moment; less is what others leave through muscles of several joints
 ROUND_OFF = 1e-6  # of the greatest moment of a muscle: less is missing where a cone alone cannot be met

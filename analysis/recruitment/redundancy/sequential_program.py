@@ -32,14 +32,13 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Solutions, Status, terms
 from myoquat.analysis.recruitment.convex.columns import Shape, VariableTables, lower_triangle, matrix_rows
 from myoquat.analysis.recruitment.convex.interior_point import ACCEPTABLE_FACTOR, UNKNOWN_DISTANCE
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters
 from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE, TORQUE_RESIDUAL
 from myoquat.core import Array
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
-__all__ = ["SequentialProgramming"]
+from .equations import Demands, Effort, LawParameters
 
 MAX_STEPS = 40
 MAX_HALVINGS = 12  # of a step in the line search

@@ -21,16 +21,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants
-from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
-from myoquat.analysis.recruitment.redundancy.sequential_program import SequentialProgramming
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
 from myoquat.core import Array, ArrayLike, check_items, real_array
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 
-__all__ = ["Reach", "Recruitment", "SearchedRecruitment", "are_bent", "check_searched", "reachable"]
+from .equations import Demands, Effort, secants
+from .posed import PosedFrames
+from .sequential_program import SequentialProgramming
 
 MAX_STEP_PER_TIME_CONSTANT = 0.1  # of the integration, in the shortest time constant
 

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, are_met
-from myoquat.analysis.recruitment.redundancy.coupled import Recruited
-from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.core import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of, tendon_forces, tendon_strains
 from myoquat.muscle.laws.shared_structure import stacked_laws
 from myoquat.muscle.model import Model
 
-__all__ = ["Tendons"]
+from .coupled import Recruited
+from .equations import Demands
 
 MAX_OUTER_ITERATIONS = 100  # of solutions with rigid tendons
 MAX_COMBINED_ITERATIONS = 20  # of Anderson mixing

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.data.mjcf.reading.bodies import GROUND, FileJoint, Skeleton, parts_along, tendon_name
 from myoquat.data.mjcf.source import UNKNOWN, Part, Source
 from myoquat.data.xml import three
 from myoquat.muscle import ActivationDynamics
@@ -22,8 +21,7 @@ from myoquat.muscle.actuators import (
 from myoquat.muscle.forces import CoordinateSpring, PassiveForce
 from myoquat.muscle.laws import AffinePath, ClippedAffinePath, ClippedMujocoMuscle, ForceLaw, MujocoMuscle, PathActuator
 
-__all__ = ["Drive", "Drives", "read_actuators"]
-
+from .bodies import GROUND, FileJoint, Skeleton, parts_along, tendon_name
 
 # --------------------------------------------------------------------------------------------------------------
 #

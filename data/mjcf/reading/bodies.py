@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Part, Source
 from myoquat.data.xml import three
 from myoquat.joints import (
@@ -34,19 +33,7 @@ from myoquat.muscle import CoordinateLimit, PathPoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import CoordinateFriction, GravityCompensation, PassiveForce, RotationLimit
 
-__all__ = [
-    "FIRST_HIDDEN_GROUP",
-    "GROUND",
-    "HALVED",
-    "SLIP_SPEEDS",
-    "FileJoint",
-    "Skeleton",
-    "narrowed",
-    "parts_along",
-    "tendon_name",
-    "touches",
-]
-
+from .softness import Softness
 
 # --------------------------------------------------------------------------------------------------------------
 #

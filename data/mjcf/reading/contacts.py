@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.data.mjcf.reading.bodies import Skeleton, touches
-from myoquat.data.mjcf.reading.softness import Softness, mixed_softness
 from myoquat.data.mjcf.source import CODES, Part
 from myoquat.data.xml import three
 from myoquat.joints import ArticulatedSystem, rotation_matrix
@@ -15,7 +13,8 @@ from myoquat.muscle.contact import ContactCapsule, ContactEllipsoid, ContactHalf
 from myoquat.muscle.forces import LinearContact
 from myoquat.muscle.loads import world_point
 
-__all__ = ["GeomPair", "pairs_of", "read_contacts"]
+from .bodies import Skeleton, touches
+from .softness import Softness, mixed_softness
 
 ROUND, ON_PLANES = {"sphere", "capsule"}, {"sphere", "capsule", "ellipsoid"}  # what touches each other, and planes
 MAX_TOUCHING_GEOMS = 2000  # pairs grow with the square

@@ -6,8 +6,6 @@ import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
 from myoquat.core import Array
-from myoquat.data.mjcf.reading.bodies import FileJoint, Skeleton, tendon_name
-from myoquat.data.mjcf.reading.tendons import length_at
 from myoquat.data.mjcf.source import Part
 from myoquat.data.xml import three
 from myoquat.joints import ArticulatedSystem, euler_from_quaternion, quaternion_from_matrix
@@ -18,7 +16,8 @@ from myoquat.muscle.constraints.path_length import PathLengthConstraint, solved_
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.segments.lengths import lengths
 
-__all__ = ["read_equalities"]
+from .bodies import FileJoint, Skeleton, tendon_name
+from .tendons import length_at
 
 SITE = 6  # the code of a site among the types of parts
 

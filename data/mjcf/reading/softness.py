@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from myoquat.core import frozen
 from myoquat.data.mjcf.source import Part
 
-__all__ = ["SOLIMP", "Softness", "mixed_softness"]
-
 SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 MIN_IMPEDANCE, MAX_IMPEDANCE = 0.0001, 0.9999  # MuJoCo keeps impedances within
 MIN_WIDTH = 1e-6  # [m or rad] over which a force sets in

@@ -7,25 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.data.mjcf.reading.actuators import Drive, Drives
-from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, narrowed, parts_along, tendon_name
-from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Part, Source
 from myoquat.joints import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.muscle import Muscle, MusclePath, PathPoint, Pulley, Wrap, WrapCylinder, WrapSphere, function_path
 from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathFriction, PathLimit, PathSpring, SlackSpring
 
-__all__ = [
-    "SLIP_SPEED",
-    "Combination",
-    "combinations_of",
-    "length_at",
-    "on_offset_path",
-    "read_tendons",
-    "used_by_tendons",
-]
-
+from .actuators import Drive, Drives
+from .bodies import GROUND, Skeleton, narrowed, parts_along, tendon_name
+from .softness import Softness
 
 # --------------------------------------------------------------------------------------------------------------
 #

@@ -6,10 +6,9 @@ from matplotlib.figure import Figure
 from myoquat.core import Panel, draw_panels
 from myoquat.data.motions.figures import motion_panels
 from myoquat.data.motions.series import check_run
-from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.muscle import state_names
 
-__all__ = ["plot"]
+from .trajectory import Trajectory
 
 
 def plot(trajectory: Trajectory, run: int | tuple[int, ...] = ()) -> Figure:

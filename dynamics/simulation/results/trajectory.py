@@ -20,7 +20,6 @@ from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
-from myoquat.dynamics.simulation.results.trajectory_files import SUFFIXES, read, write
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.kernels import Outcome
@@ -30,11 +29,11 @@ from myoquat.muscle.actuators import delayed
 from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.segments.path_segments import paths_at
 
+from .trajectory_files import SUFFIXES, read, write
+
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
-
-__all__ = ["Trajectory", "push_message", "quantity"]
 
 
 # matplotlib is imported only for figures: it takes half a second

@@ -22,9 +22,6 @@ from myoquat.joints.evaluation import system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model, state_names
 
-__all__ = ["OPTIONAL", "REQUIRED", "SUFFIXES", "constraints_text", "parse_constraints", "read", "write"]
-
-
 FORMAT = "myoquat-trajectory-3"
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv", ".bvh")

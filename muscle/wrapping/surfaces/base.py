@@ -15,9 +15,8 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import MAX_NUMBER, check_vector, is_plausible
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = ["MAX_DISTANCE_M", "QUADRANT_AXES", "Contact", "Geodesic", "Line", "Near", "Wrap"]
+from .vectors import always
 
 QUADRANT_AXES = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
 

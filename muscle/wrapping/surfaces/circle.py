@@ -12,20 +12,9 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = [
-    "SURFACE_TOLERANCE",
-    "Direction",
-    "Plane",
-    "RoundWrap",
-    "Winding",
-    "among_surfaces",
-    "inner",
-    "outer",
-    "tangent",
-]
+from .base import Wrap
+from .vectors import always
 
 SURFACE_TOLERANCE = 2e-12  # of the square of the radius, up to which an end of a path lies on the surface: round-off
 SMALLEST = 1e-15  # [m^2] of a determinant below which MuJoCo takes lines as parallel

@@ -6,22 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core import Array, frozen
+from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near
-from myoquat.muscle.wrapping.surfaces.circle import (
-    SURFACE_TOLERANCE,
-    Direction,
-    Plane,
-    RoundWrap,
-    Winding,
-    among_surfaces,
-    inner,
-    outer,
-    tangent,
-)
-from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
 
-__all__ = ["WrapCylinder"]
+from .base import Contact, Geodesic, Line, Near
+from .circle import SURFACE_TOLERANCE, Direction, Plane, RoundWrap, Winding, among_surfaces, inner, outer, tangent
+from .vectors import nearest, unit
 
 
 @frozen(kw_only=True)

@@ -19,16 +19,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import cross, joined
+from myoquat.joints.vectors import cross, dot, joined
 from myoquat.kernels import call_where, choose, fixed_point
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
-from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
-from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, nearest, size, unit
 
-__all__ = ["WrapEllipsoid"]
+from .base import MAX_DISTANCE_M, Contact, Geodesic, Line, Near, Wrap
+from .circle import SURFACE_TOLERANCE
+from .geodesics import MIN_STEP_RAD, Force, finite, followed, within
+from .planar_paths import Chord
+from .vectors import direction, nearest, size, unit
 
 MAX_NEWTON_STEPS = 12  # for theta and s; three to five are usual
 NEWTON_TOLERANCE = 2e-7  # [rad, largest radius] change of the last step; its error is the square of that

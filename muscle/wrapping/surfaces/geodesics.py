@@ -18,8 +18,6 @@ from myoquat.core import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import while_loop
 
-__all__ = ["MIN_STEP_RAD", "Force", "finite", "followed", "within"]
-
 MAX_PARTS = 512  # of a geodesic: no path winds around a surface so often
 STEPS = (1, 2, 3, 4, 5, 6, 8)  # of a part; the weights of 1 to 7 steps enlarge rounding errors twice as much
 WEIGHTS = [float(prod(Fraction(n * n, n * n - k * k) for k in STEPS if k != n)) for n in STEPS]  # at steps of length 0

@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import cross
-from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M
-from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, gauss_nodes, plane_of, size, unit
+from myoquat.joints.vectors import cross, dot
 
-__all__ = ["Chord", "PlanarPath"]
+from .base import MAX_DISTANCE_M
+from .vectors import direction, gauss_nodes, plane_of, size, unit
 
 MIN_CIRCLE_RADIUS = 0.1  # of a circle that is considered, over the unit sphere's
 CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the centre

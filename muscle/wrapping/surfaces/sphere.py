@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core import Array, frozen
+from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Plane, RoundWrap, Winding, inner, outer
-from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
 
-__all__ = ["WrapSphere"]
+from .base import Contact, Geodesic, Line, Near
+from .circle import SURFACE_TOLERANCE, Plane, RoundWrap, Winding, inner, outer
+from .vectors import nearest, plane_of, project, unit
 
 
 @frozen(kw_only=True)

@@ -5,15 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import joined
+from myoquat.joints.vectors import dot, joined
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
-from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
-from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, clear_of_tube, crossing, shortest_through
-from myoquat.muscle.wrapping.surfaces.vectors import differ, direction, dot
 
-__all__ = ["WrapTorus"]
+from .base import Contact, Geodesic, Line, Near, Wrap
+from .circle import SURFACE_TOLERANCE
+from .geodesics import Force, followed
+from .torus_passage import MAX_RESIDUAL, clear_of_tube, crossing, shortest_through
+from .vectors import differ, direction
 
 MIN_HEIGHT_RATIO = 1e-7  # of an end over the tube, to its radius: lower ones are raised; lengths change by 1e-10 of it
 MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube radius and distance from the axis

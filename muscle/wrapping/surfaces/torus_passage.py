@@ -20,13 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.joints.vectors import joined
+from myoquat.joints.vectors import dot, joined
 from myoquat.kernels import call_where, choose, fixed_point, while_loop
-from myoquat.muscle.wrapping.surfaces.base import Line, Near
-from myoquat.muscle.wrapping.surfaces.geodesics import finite
-from myoquat.muscle.wrapping.surfaces.vectors import dot, gauss_nodes
 
-__all__ = ["MAX_RESIDUAL", "clear_of_tube", "crossing", "shortest_through"]
+from .base import Line, Near
+from .geodesics import finite
+from .vectors import gauss_nodes
 
 MAX_RESIDUAL = 1e-9  # [rad] of the conditions of a converged path
 MAX_CHANGE = 0.5  # [rad] of the azimuths, and of w, in one step

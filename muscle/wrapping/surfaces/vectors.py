@@ -7,21 +7,6 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.joints.vectors import cross, dot
 
-__all__ = [
-    "always",
-    "any_exceeds",
-    "differ",
-    "direction",
-    "dot",
-    "gauss_nodes",
-    "nearest",
-    "plane_of",
-    "project",
-    "size",
-    "unit",
-]
-
-
 gauss_nodes = cache(np.polynomial.legendre.leggauss)  # NumPy solves for them at every call
 
 

@@ -7,12 +7,12 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.studies import Study, recompute, study_of, to_table
-from myoquat.analysis.studies.engine import BY_ACCELERATION
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
 from myoquat.dynamics import kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import Model, muscle_forces

@@ -31,7 +31,7 @@ from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints import ArticulatedSystem, ModelError, frame_jacobian, quaternion_from_euler, rotation_matrix
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.functions import Linear, Polynomial
-from myoquat.joints.multibody.system import Body
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels import Outcome
