@@ -8,7 +8,6 @@ around an ellipsoid, a torus, or several surfaces that act together.
 """
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,8 @@ from myoquat.muscle import acting, states
 from .acting import Instant, check_placed
 from .argument_validation import MuscleCall, eliminated_components
 from .forces import ContactForce
-from .laws.equilibrium import LawType, equilibrium_lengths, numbers_of
+from .laws import HillLaw
+from .laws.equilibrium import equilibrium_lengths
 from .model import Model, check_laws
 from .segments import tables
 from .segments.flags import flags
@@ -503,7 +503,7 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     if is_symbolic(checked) or is_symbolic(a):
         raise TypeError("equilibrium_states: an iterative solver finds them, which takes numbers only, not symbols")
     l, a = np.broadcast_arrays(path_lengths(model, checked), a)
-    found = _at_rest(model, l, a)
+    found = equilibria(model, l, a, elastic(model))
     if np.isnan(found).any():
         where = tuple(int(i) for i in np.argwhere(np.isnan(found))[0])
         name = state_names(model)[where[-1]].rpartition(".")[0]
@@ -511,26 +511,19 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     return found
 
 
-def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawType, Any]) -> Array:
-    """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none. `numbers`
-    are those of the laws of every type in `states.elastic`."""
+def equilibria(model: Model, l: np.ndarray, a: np.ndarray, laws: list[tuple[list[int], HillLaw]]) -> Array:
+    """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none. `laws` are
+    those of `elastic`, whose numbers may be arrays (..., k)."""
     found = np.full((*l.shape[:-1], len(state_names(model))), np.nan)
-    slices, law_types = state_slices(model), states.elastic_law_types(model)
-    for law_type in numbers:
-        members = [i for i, own in enumerate(law_types) if own == law_type]
+    slices, solved = state_slices(model), set[int]()
+    for members, stacked in laws:
         columns = [slices[i].start for i in members]
-        found[..., columns] = equilibrium_lengths(law_type, numbers[law_type], l[..., members], a[..., members])
-    for i, s in enumerate(slices):
-        law = model.muscles[i].law
-        if s.stop > s.start and law is not None and law_types[i] not in numbers:
-            found[..., s] = law.equilibrium(l[..., i], 0.0, a[..., i])
+        found[..., columns] = equilibrium_lengths(stacked, l[..., members], a[..., members])
+        solved.update(members)
+    for i, muscle in enumerate(model.muscles):
+        if muscle.law is not None and muscle.law.states and i not in solved:
+            found[..., slices[i]] = muscle.law.equilibrium(l[..., i], 0.0, a[..., i])
     return found
-
-
-def _at_rest(model: Model, l: np.ndarray, a: np.ndarray) -> Array:
-    """The `equilibria` of the model's own laws."""
-    own = {law_type: numbers_of(law_type, laws) for law_type, laws in elastic(model).items()}
-    return equilibria(model, l, a, own)
 
 
 def _state_call(model: Model, q: ArrayLike, u: ArrayLike, activation: ArrayLike) -> MuscleCall:
@@ -636,7 +629,7 @@ def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: Array
     if not state_names(model):
         return muscle_forces(model, q, u, activation)
     l, a = np.broadcast_arrays(path_lengths(model, q), model.check_activation(activation))
-    state = _at_rest(model, l, a)
+    state = equilibria(model, l, a, elastic(model))
     balanced = np.isfinite(state)
     F = muscle_forces(model, q, u, a, np.where(balanced, state, 1.0))
     for i, s in enumerate(state_slices(model)):

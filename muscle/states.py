@@ -15,8 +15,7 @@ from myoquat.kernels.symbolic.arrays import is_symbolic
 
 from .activation import ActivationDynamics
 from .laws import ForceLaw, HillLaw
-from .laws.equilibrium import LawType, law_type_of
-from .laws.shared_structure import of_laws
+from .laws.shared_structure import of_laws, stacked_laws
 from .model import Model
 from .segments.path_segments import paths_at
 
@@ -67,19 +66,11 @@ def check_start(model: Model, name: str, values: ArrayLike) -> Array:
     return checked
 
 
-def elastic(model: Model) -> dict[LawType, list[HillLaw]]:
-    """The Hill-type laws with elastic tendons, by type, in the model's order."""
-    found: dict[LawType, list[HillLaw]] = {}
-    for muscle, law_type in zip(model.muscles, elastic_law_types(model), strict=True):
-        if law_type is not None and isinstance(muscle.law, HillLaw):
-            found.setdefault(law_type, []).append(muscle.law)
-    return found
-
-
-def elastic_law_types(model: Model) -> list[LawType | None]:
-    """The type of every muscle's law; None if it is not Hill-type with an elastic tendon."""
-    laws = [muscle.law for muscle in model.muscles]
-    return [law_type_of(law) if isinstance(law, HillLaw) and law.states else None for law in laws]
+def elastic(model: Model) -> list[tuple[list[int], HillLaw]]:
+    """The muscles with elastic tendons and Hill-type laws: the indices of k muscles, and one law for all of them, as
+    `stacked_laws` makes it."""
+    laws = {i: m.law for i, m in enumerate(model.muscles) if isinstance(m.law, HillLaw) and m.law.states}
+    return [([list(laws)[k] for k in members], law) for members, law in stacked_laws(list(laws.values()))]
 
 
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
@@ -96,7 +87,7 @@ def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, stat
             own = [] if state is None else [state[..., s]]
             laws.append(muscle.law)
             rows.append(joined([x[..., i : i + 1] for x in (l, speed, activation)] + own))
-    columns = [force[..., 0] for force in of_laws(laws, _force, rows, 1)]
+    columns = [force[..., 0] for force in of_laws(laws, _force, rows, lambda law: 1)]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
 
 
@@ -151,7 +142,7 @@ def activation_rates(model: Model, excitation: Array, activation: Array) -> Arra
     columns = [0.0 * activation[..., i] for i in range(len(model.muscles))]
     following = {i: own for i, muscle in enumerate(model.muscles) if (own := muscle.activation_dynamics) is not None}
     rows = [joined([x[..., i : i + 1] for x in (excitation, activation)]) for i in following]
-    for i, rate in zip(following, of_laws([*following.values()], _followed, rows, 1), strict=True):
+    for i, rate in zip(following, of_laws([*following.values()], _followed, rows, lambda law: 1), strict=True):
         columns[i] = rate[..., 0]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else activation
 
@@ -163,20 +154,7 @@ def _followed(dynamics: ActivationDynamics, row: Array) -> Array:
 
 def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:
     """(..., ns) what a function gives for every law with states, at lengths, speeds and activations (..., m)."""
-    slices = state_slices(model)
-    stateful = [i for i, s in enumerate(slices) if s.stop > s.start]
-    parts: dict[int, Array] = {}
-    for size in {slices[i].stop - slices[i].start for i in stateful}:
-        members = [i for i in stateful if slices[i].stop - slices[i].start == size]
-        laws = [law for i in members if (law := model.muscles[i].law) is not None]
-        rows = [
-            joined(
-                [
-                    *(x[..., i : i + 1] for x in at),
-                    *(x[..., slices[i]] for x in states),
-                ]
-            )
-            for i in members
-        ]
-        parts |= dict(zip(members, of_laws(laws, function, rows, size), strict=True))
-    return joined([parts[i] for i in stateful]) if stateful else 0.0 * states[0]
+    members = {i: s for i, s in enumerate(state_slices(model)) if s.stop > s.start}
+    laws = [law for i in members if (law := model.muscles[i].law) is not None]
+    rows = [joined([*(x[..., i : i + 1] for x in at), *(x[..., s] for x in states)]) for i, s in members.items()]
+    return joined(of_laws(laws, function, rows, lambda law: len(law.states))) if laws else 0.0 * states[0]

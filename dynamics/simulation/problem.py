@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Pair, check_type, frozen, real_array
+from myoquat.core import Array, ArrayLike, Pair, check_type, frozen, real_array, unchecked
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
@@ -19,11 +19,11 @@ from myoquat.joints.errors import OffSphereError
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.locks import check_followed_locks
 from myoquat.joints.ranges import check_array, check_state, warn_far
-from myoquat.joints.vectors import joined, spread
+from myoquat.joints.vectors import joined, spread, vector
 from myoquat.muscle import Model, Parameters, check_laws
 from myoquat.muscle.evaluate import equilibria, equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime
-from myoquat.muscle.laws.equilibrium import numbers_of
+from myoquat.muscle.laws.shared_structure import numbers_of
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import check_start, elastic, state_names
 
@@ -441,25 +441,25 @@ def varied_start(equations: StateEquations, q: Array, u: Array, p: Array, t: flo
 def muscle_starts(equations: StateEquations, q: Array, activation: Array, p: Array | None) -> tuple[Array, ...]:
     """Activations of the excited muscles, equal to the excitations, and the laws' states at rest, (samples, n) each; q
     (samples, nq), activation (samples, m). NaN where a muscle finds no balance."""
-    types = {law_type: list(numbers_of(law_type, laws)) for law_type, laws in elastic(equations.muscled).items()}
+    types = elastic(equations.muscled)
 
     def formula(q: Array, p: Array) -> tuple[Array, ...]:
-        """Path lengths (m,), and of every type of laws its numbers (names, laws)."""
+        """Path lengths (m,), and of every type of laws its numbers (laws, numbers)."""
         bound = equations.fixed(p if equations.names else None).muscled
-        values = [numbers_of(law_type, laws) for law_type, laws in elastic(bound).items()]
-        return (
-            lengths(bound.system, bound.paths, q),
-            *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
-        )
+        numbers = [
+            vector([x + np.zeros(len(members)) + 0.0 * q[..., 0] for x in numbers_of(law).values()])
+            for members, law in elastic(bound)
+        ]
+        return lengths(bound.system, bound.paths, q), *numbers
 
     sizes: dict[str, Any] = {"q": equations.system.nq, "p": (max(len(equations.names), 1),)}
     outputs = ["lengths", *(f"law_type_{i}" for i in range(len(types)))]
     kernel = compiled(("muscle_starts", equations.key), formula, sizes, outputs, name="muscle_starts", threads=1)
     found = kernel(q=q, p=np.zeros((1, 1)) if p is None else p)
     l, *values = found if isinstance(found, tuple) else (found,)
-    numbers = {
-        law_type: dict(zip(names, np.moveaxis(value, -2, 0), strict=True))
-        for (law_type, names), value in zip(types.items(), values, strict=True)
-    }
+    laws = [
+        (members, unchecked(law, dict(zip(numbers_of(law), np.moveaxis(value, -1, 0), strict=True))))
+        for (members, law), value in zip(types, values, strict=True)
+    ]
     activation = np.broadcast_to(activation, l.shape)
-    return activation[:, list(equations.excited)], equilibria(equations.muscled, l, activation, numbers)
+    return activation[:, list(equations.excited)], equilibria(equations.muscled, l, activation, laws)

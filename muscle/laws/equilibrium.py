@@ -1,20 +1,17 @@
 """Equilibria of fibers and elastic tendons, forces of tendons and their strains. All muscles of one law type are solved
 together, by kernels that take the laws' numbers as inputs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from myoquat import kernels
-from myoquat.core import Array
-from myoquat.joints.evaluation import kernel_for
-from myoquat.joints.ranges import ranges_of
+from myoquat.core import Array, unchecked
+from myoquat.joints.evaluation import compiled
 from myoquat.kernels import root
-from myoquat.kernels.symbolic.arrays import as_array
 
 from .bracketing import Bracket, find_root, searched
+from .shared_structure import law_type_of, numbers_of
 
 FIBER_LENGTH_TOLERANCE = 1e-12  # of the fiber length at equilibrium, relative
 RELATIVE_TOLERANCE, MAX_STEPS = 1e-12, 100  # of strains of tendons
@@ -22,57 +19,26 @@ FORCE_ROUNDOFF = 1e-12  # bound on the round-off error of the curves, relative t
 MAX_EXCESS_FORCE = 1e12  # in the same unit; larger values are clipped to it
 
 
-class LawType(NamedTuple):
-    """The part that Hill-type laws share if their equilibria are solved together.
+def equilibrium_lengths(law: Any, length: Array, activation: Array) -> Array:
+    """(...) fiber lengths [m] at which fiber and tendon pull equally at rest, by a Hill-type law whose numbers may be
+    arrays (...), as `stacked_laws` makes them.
 
-    It holds their class and the fields that are not numbers, such as curves, as (name, value).
+    length and activation (...) are floats. Every finite path length has a solution, see `HillLaw.equilibrium`; a number
+    that is not finite gives NaN. A kernel computes the excess of the fiber's force.
     """
-
-    law: type
-    settings: tuple[tuple[str, Any], ...]
-
-
-def law_type_of(law: Any) -> LawType:
-    """The type of a law."""
-    cls: type = type(law)
-    numbers = ranges_of(cls)
-    settings = tuple((f.name, getattr(law, f.name)) for f in fields(law) if f.name not in numbers)
-    return LawType(cls, settings)
-
-
-def numbers_of(law_type: LawType, laws: Sequence[Any]) -> dict[str, Any]:
-    """(k,) or (..., k) the numbers of k laws of one type by name: floats, arrays (...) or symbols."""
-    named = [f.name for f in fields(law_type.law) if f.name in ranges_of(law_type.law)]
-    return {name: _side_by_side([getattr(law, name) for law in laws]) for name in named}
-
-
-def _side_by_side(values: Sequence[Any]) -> Array:
-    """(..., k) numbers, arrays (...) or symbols; hundreds of plain numbers are no arrays first."""
-    if all(type(value) is float for value in values):
-        return np.array(values)
-    return np.stack(np.broadcast_arrays(*map(as_array, values), subok=True), axis=-1)
-
-
-def equilibrium_lengths(law_type: LawType, numbers: Mapping[str, Any], length: Array, activation: Array) -> Array:
-    """(..., k) fiber lengths [m] at which fiber and tendon pull equally at rest, for k Hill-type laws of one type.
-
-    numbers (..., k) come from `numbers_of`; length and activation (..., k) are floats. Every finite path length has a
-    solution, see `HillLaw.equilibrium`; a number that is not finite gives NaN. A kernel computes the excess of the
-    fiber's force. It takes the laws' numbers as inputs, so each law type is compiled once.
-    """
-    names = list(numbers)
-    length, activation, *values = np.broadcast_arrays(length, activation, *numbers.values())
-    law = law_of(law_type, names, values)
+    names = list(numbers_of(law))
+    length, activation, *numbers = np.broadcast_arrays(length, activation, *numbers_of(law).values())
     shortest, stretched, slack, longest = (np.broadcast_to(x, length.shape) for x in law.bracket(length))
-    given = (length, activation, *values)
+    given = (length, activation, *numbers)
 
-    def formula(rows: Array) -> Array:
-        law, state = law_of(law_type, names, [rows[..., 3 + i] for i in range(len(names))]), rows[..., :1]
-        return law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
+    def residual(law: Any, fiber: Array, length: Array, activation: Array) -> Array:
+        state = fiber[..., None]
+        return law.state_residual(length, 0.0, activation, state, 0.0 * state)[..., 0]
 
     def excess(fiber: Array, *given: Array) -> Array:
         """Force of the fiber at rest minus force of its tendon, divided by the greatest isometric force."""
-        values = _evaluated("excess", law_type, dict(zip(names, given[2:], strict=True)), formula, (fiber, *given[:2]))
+        own = unchecked(law, dict(zip(names, given[2:], strict=True)))
+        values = _evaluated("excess", own, residual, fiber, *given[:2])
         return np.clip(values, -MAX_EXCESS_FORCE, MAX_EXCESS_FORCE)  # exponential curves may overflow far from the root
 
     at_shortest, at_slack = excess(shortest, *given), excess(slack, *given)
@@ -90,77 +56,52 @@ def equilibrium_lengths(law_type: LawType, numbers: Mapping[str, Any], length: A
     return found
 
 
-def law_of(law_type: LawType, names: list[str], values: list[Any]) -> Any:
-    """A law of this type with an elastic tendon and these numbers, arrays or symbols. They are not checked."""
-    law: Any = object.__new__(law_type.law)
-    for name, value in (*law_type.settings, *zip(names, values, strict=True)):
-        object.__setattr__(law, name, value)
-    object.__setattr__(law, "tendon", "elastic")
-    return law
-
-
 # ---- Forces of elastic tendons from their strains, and strains from forces ------------------------------------------
 
 
-def tendon_forces(law_type: LawType, numbers: Mapping[str, Any], strain: Array) -> Array:
-    """(..., k) f_T, over the greatest isometric forces, of k tendons at strains (..., k); numbers as `numbers_of`."""
-
-    def formula(rows: Array) -> Array:
-        return _pull(law_type, list(numbers), rows[..., 0], rows[..., 1:])
-
-    return _evaluated("tendon_forces", law_type, numbers, formula, (strain,))
+def tendon_forces(law: Any, strain: Array) -> Array:
+    """(...) f_T, over the greatest isometric forces, of tendons at strains (...); numbers of the law may be arrays."""
+    return _evaluated("tendon_forces", law, lambda law, strain: law.tendon_force(1 + strain), strain)
 
 
-def tendon_strains(law_type: LawType, numbers: Mapping[str, Any], force: Array, longest: Array) -> Array:
-    """(..., k) strains at which k tendons have the force f_T = force (..., k), to a relative error of 1e-12.
+def tendon_strains(law: Any, force: Array, longest: Array) -> Array:
+    """(...) strains at which tendons have the force f_T = force (...), to a relative error of 1e-12; numbers of the law
+    may be arrays.
 
-    The strain is zero if the slack tendon already has that force. It is `longest` (..., k) if no shorter one has it.
+    The strain is zero if the slack tendon already has that force. It is `longest` (...) if no shorter one has it.
     """
-    names = list(numbers)
-
-    def formula(rows: Array) -> Array:
-        return tendon_strain(law_type, names, rows[..., 0], rows[..., 1], rows[..., 2:])
-
-    return _evaluated("tendon_strains", law_type, numbers, formula, (force, longest))
+    return _evaluated("tendon_strains", law, tendon_strain, force, longest)
 
 
-def tendon_strain(law_type: LawType, names: list[str], force: Array, longest: Array, own: Array) -> Array:
-    """(...) the formula of `tendon_strains` for one tendon of numbers `own` (..., c); its derivative is that of the
+def tendon_strain(law: Any, force: Array, longest: Array) -> Array:
+    """(...) the formula of `tendon_strains`, for numbers of the law of the same shape; its derivative is that of the
     inverse of the tendon's curve."""
 
-    def excess(strain: Array, given: dict[str, Array]) -> Array:
-        return _pull(law_type, names, strain, given["own"]) - given["force"]
+    def excess(strain: Array, given: dict[str, Any]) -> Array:
+        return unchecked(law, given["numbers"]).tendon_force(1 + strain) - given["force"]
 
-    def bracketed(strain: Array, given: dict[str, Array]) -> Array:
+    def bracketed(strain: Array, given: dict[str, Any]) -> Array:
         zero = 0.0 * given["force"]
         at_slack, at_longest = (excess(x, given) for x in (zero, given["longest"]))
         start = Bracket.of(given["longest"], zero, at_longest, at_slack)
         on = (at_slack < 0) & (at_longest > 0)
         return searched(excess, start, given, RELATIVE_TOLERANCE, MAX_STEPS, on).best[..., None]
 
-    given = {"force": force, "longest": longest, "own": own}
+    given = {"force": force, "longest": longest, "numbers": numbers_of(law)}
     zero = 0.0 * force
     at_slack, at_longest = (excess(x, given) for x in (zero, longest))
     found = root(lambda x, given: excess(x[..., 0], given)[..., None], bracketed, zero[..., None], given)[..., 0]
     return np.where(at_slack < 0, np.where(at_longest > 0, found, longest), 0.0)
 
 
-def _pull(law_type: LawType, names: list[str], strain: Array, own: Array) -> Array:
-    law = law_of(law_type, names, [own[..., i] for i in range(len(names))])
-    return law.tendon_force(1 + strain)
+def _evaluated(name: str, law: Any, formula: Callable[..., Array], *given: Array) -> Array:
+    """(...) the formula of a law and arguments (...). A kernel takes the law's numbers as inputs, so that each type of
+    law is compiled once."""
+    names, count = tuple(numbers_of(law)), len(given)
+    columns = np.ascontiguousarray(np.stack(np.broadcast_arrays(*given, *numbers_of(law).values()), axis=-1))
 
+    def of_rows(rows: Array) -> Array:
+        own = unchecked(law, {key: rows[..., count + i] for i, key in enumerate(names)})
+        return formula(own, *(rows[..., i] for i in range(count)))
 
-def _evaluated(
-    name: str,
-    law_type: LawType,
-    numbers: Mapping[str, Any],
-    formula: Callable[[Array], Array],
-    given: tuple[Array, ...],
-) -> Array:
-    """The formula on rows of the arguments and the laws' numbers, compiled once for each law type."""
-    rows = np.ascontiguousarray(np.stack(np.broadcast_arrays(*given, *numbers.values()), axis=-1))
-    kernel = kernel_for(
-        (name, law_type.law, law_type.settings, tuple(numbers)),
-        lambda content: kernels.compile(formula, {"rows": rows.shape[-1]}, [name], name=name, content=content),
-    )
-    return kernel(rows)
+    return compiled((name, law_type_of(law), names), of_rows, {"rows": columns.shape[-1]}, [name], name=name)(columns)

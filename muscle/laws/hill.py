@@ -12,7 +12,7 @@ from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 
 from .base import ForceLaw
-from .equilibrium import equilibrium_lengths, law_type_of, numbers_of
+from .equilibrium import equilibrium_lengths
 
 TENDONS = ("elastic", "rigid")
 MAX_STRAIN_RATIO = 10  # upper end of the first bracket, over the strain at F0; few tendons are stretched further
@@ -162,13 +162,12 @@ class HillLaw(ForceLaw):
         """
         check_unmasked("speed", speed)
         l, a = np.broadcast_arrays(real_array("length", length), real_array("activation", activation))
-        law_type = law_type_of(self)
-        found = equilibrium_lengths(law_type, numbers_of(law_type, [self]), l[..., None], a[..., None])
-        failed = np.isnan(found[..., 0])
+        found = equilibrium_lengths(self, l, a)
+        failed = np.isnan(found)
         if np.any(failed):
             where = tuple(int(i) for i in np.argwhere(failed)[0])
             raise ValueError(f"no fiber length balances the tendon at path length {l[where]:.6g} m, pose {where}")
-        return found
+        return found[..., None]
 
     def fiber(
         self, length: Array, speed: Array, activation: Array, state: Array | None = None

@@ -39,7 +39,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Kernel
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
+from myoquat.muscle.laws.shared_structure import law_type_of, numbers_of
 from myoquat.muscle.model import Model, check_laws
 
 from .calibration import FACTORS, muscles_along
@@ -206,7 +206,7 @@ class MomentModel:
     @cached_property
     def _numbers(self) -> Array:
         """(k, m, 2 + c) lengths, speeds and the numbers of the laws."""
-        own = np.stack(list(numbers_of(law_type_of(self.laws[0]), self.laws).values()), axis=-1)
+        own = np.array([list(numbers_of(law).values()) for law in self.laws])
         shape = self.trial.lengths.shape
         parts = [self.trial.lengths[..., None], self.trial.speeds[..., None]]
         return np.concatenate([*parts, np.broadcast_to(own, (*shape, own.shape[-1]))], axis=-1)
@@ -225,8 +225,7 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
     """
     if law.tendon != "rigid":
         raise ModelError("calibration to EMG needs rigid tendons; Model.with_rigid_tendons makes them")
-    law_type = law_type_of(law)
-    names = list(numbers_of(law_type, [law]))
+    names = list(numbers_of(law))
 
     def formula(parameters: Array, numbers: Array) -> Array:
         e, log_gain, x, *logs = (parameters[..., k] for k in range(6))
@@ -237,7 +236,7 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
         return unchecked(law, given).force(numbers[..., 0], numbers[..., 1], activation)
 
     inputs: Mapping[str, Any] = {"parameters": 1 + len(PARAMETERS), "numbers": 2 + len(names)}
-    key = law_type.law, law_type.settings, tuple(names)
+    key = law_type_of(law), tuple(names)
     value = kernel_for(
         ("emg tension", *key),
         lambda content: kernels.compile(formula, inputs, ["tension"], name="emg_tension", content=content),

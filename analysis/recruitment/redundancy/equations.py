@@ -63,7 +63,9 @@ class LawParameters(NamedTuple):
             return found
         laws: Any = [muscle.law for muscle in self.bind(p).muscles]
         rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(laws))]
-        return np.stack(np.broadcast_arrays(*of_laws(laws, _with_derivatives, rows, 3), subok=True), axis=-2)
+        return np.stack(
+            np.broadcast_arrays(*of_laws(laws, _with_derivatives, rows, lambda law: 3), subok=True), axis=-2
+        )
 
 
 def least_activations(model: Model) -> Array:

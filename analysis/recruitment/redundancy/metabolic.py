@@ -138,7 +138,7 @@ class MetabolicCurves:
         for i, (slow, mass) in enumerate(zip(self.slow, masses, strict=True)):
             at = [x[..., i] for x in (lengths, speeds, a)]
             rows.append(np.stack([*at, *(0.0 * at[0] + x for x in (slow, mass))], axis=-1))
-        found = of_laws(laws, self._of_law, rows, len(self._heats(laws[0], rows[0])))
+        found = of_laws(laws, self._of_law, rows, lambda law: len(self._heats(law, rows[0])))
         return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2)
 
     def _of_law(self, law: Any, row: Array) -> Array:

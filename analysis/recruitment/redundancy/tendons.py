@@ -11,14 +11,13 @@ J. ACM 12, 1965].
 from collections.abc import Callable
 from copy import copy
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.core import Array
 from myoquat.muscle.laws import HillLaw
-from myoquat.muscle.laws.equilibrium import LawType, law_type_of, numbers_of, tendon_forces, tendon_strains
+from myoquat.muscle.laws.equilibrium import tendon_forces, tendon_strains
 from myoquat.muscle.laws.shared_structure import stacked_laws
 from myoquat.muscle.model import Model
 
@@ -40,12 +39,7 @@ class Tendons:
         laws = {i: muscle.law for i, muscle in enumerate(model.muscles) if isinstance(muscle.law, HillLaw)}
         laws = {i: law for i, law in laws.items() if law.states}
         self.members = np.array(list(laws), dtype=int)
-        self.stacked: list[tuple[list[int], Any]] = list(stacked_laws(list(laws.values())))
-        self.by_type: dict[LawType, list[int]] = {}
-        for k, law in enumerate(laws.values()):
-            self.by_type.setdefault(law_type_of(law), []).append(k)
-        self.numbers = {law_type: numbers_of(law_type, [list(laws.values())[k] for k in members])
-                        for law_type, members in self.by_type.items()}  # fmt: skip
+        self.laws: list[tuple[list[int], HillLaw]] = stacked_laws(list(laws.values()))
         self.strength = np.array([law.max_isometric_force for law in laws.values()])
 
     def elongations(self, tensions: Array) -> Array:
@@ -53,25 +47,23 @@ class Tendons:
         the strain at F0."""
         unit = tensions / np.where(self.strength > 0, self.strength, 1.0)  # without strength there is no tension
         found = np.zeros(tensions.shape)
-        for law_type, members in self.by_type.items():
-            numbers = self.numbers[law_type]
-            strains = tendon_strains(law_type, numbers, unit[:, members], MAX_STRAIN_FACTOR * numbers["tendon_strain"])
-            found[:, members] = strains * numbers["tendon_slack_length"]
+        for members, law in self.laws:
+            strains = tendon_strains(law, unit[:, members], MAX_STRAIN_FACTOR * law.tendon_strain)
+            found[:, members] = strains * law.tendon_slack_length
         return found
 
     def pulls(self, elongations: Array) -> Array:
         """(t, s) [N] the tendon forces at elongations (t, s) [m]."""
         found = np.zeros(elongations.shape)
-        for law_type, members in self.by_type.items():
-            numbers = self.numbers[law_type]
-            strains = np.maximum(elongations[:, members], 0.0) / numbers["tendon_slack_length"]
-            found[:, members] = self.strength[members] * tendon_forces(law_type, numbers, strains)
+        for members, law in self.laws:
+            strains = np.maximum(elongations[:, members], 0.0) / law.tendon_slack_length
+            found[:, members] = self.strength[members] * tendon_forces(law, strains)
         return found
 
     def fibers(self, demands: Demands) -> Array:
         """(t, s) [m] the fiber lengths on the shortened paths."""
         found = np.zeros((len(demands.lengths), len(self.members)))
-        for members, law in self.stacked:
+        for members, law in self.laws:
             along = demands.lengths[:, self.members[members]] - law.tendon_slack_length
             found[:, members] = np.hypot(np.maximum(along, law.shortest_along), law.width)
         return found
