@@ -22,6 +22,7 @@ from myoquat.joints.multibody.scaling import PART_INFIX
 from myoquat.muscle.coordinates import Coordinate
 
 from .constraints import weld
+from .elements import errors_about
 from .frames import GROUND, ZERO, Frame, Frames, add_offset
 from .functions import add_function
 from .geometry import add_geometry, geometry_of
@@ -164,7 +165,8 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     if tag in SHAPED:
         SHAPED[tag].fill(joint, forward)
     elif tag == "CustomJoint":
-        _add_axes(joint, replace(body, joint=forward), element)
+        with errors_about(element):
+            _add_axes(joint, replace(body, joint=forward))
 
 
 def _add_coordinate(parent: Element, name: str, value: float, speed: float, known: Coordinate | None) -> None:
@@ -178,30 +180,25 @@ def _add_coordinate(parent: Element, name: str, value: float, speed: float, know
         add(element, "locked", known.locked)
         if known.prescribed is not None:
             holder = add(element, "prescribed_function")
-            add_function(holder, known.prescribed, f"coordinate {name!r}")
+            with errors_about(f"coordinate {name!r}"):
+                add_function(holder, known.prescribed)
             add(element, "prescribed", True)
 
 
-def _add_axes(parent: Element, body: Body, element: str) -> None:
+def _add_axes(parent: Element, body: Body) -> None:
     """The <SpatialTransform>: three turns and three slides, those that are missing along axes of their own, at rest."""
-    try:
-        joint = as_axes(body)
-    except ValueError as error:
-        raise ModelError(str(error), element=element) from None
+    joint = as_axes(body)
     used = {i for axis in (*joint.rotations, *joint.translations) for i in axis.coordinates}
     for i, name in enumerate(joint.coordinates):
         if i not in used and i < max(used, default=len(joint.coordinates)):
-            raise ModelError(
-                f"coordinate {name!r} moves nothing, which OpenSim allows behind those alone that do", element=element
-            )
+            raise ModelError(f"coordinate {name!r} moves nothing, which OpenSim allows behind those alone that do")
     transform = add(parent, "SpatialTransform")
     for motion, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
         given = [axis.direction for axis in axes]
         if are_collinear(given):
             raise ModelError(
                 f"OpenSim refuses {motion} axes along one line, {given}; `with_rotations` gives a ball joint another "
-                "sequence",
-                element=element,
+                "sequence"
             )
         still = (Axis(direction, None, Constant(0.0)) for direction in completed(given)[len(given) :])
         for k, axis in enumerate((*axes, *still), start=1):
@@ -213,7 +210,7 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
                 # OpenSim 4.6 takes the first derivatives of a MultivariatePolynomialFunction for its second ones
                 add(add(holder, "LinearFunction", name="function"), "coefficients", function.coefficients[::-1])
             else:
-                add_function(holder, function, element, name="function")
+                add_function(holder, function, "function")
 
 
 def named_as_ground(system: ArticulatedSystem) -> ArticulatedSystem:
@@ -254,12 +251,9 @@ def _is_frame(body: Body, child: Body) -> bool:
     return empty and plain and (named or not body.joint.is_weld)
 
 
-def add_bodies(
-    parent: Element, system: ArticulatedSystem, placed: list[Placed], wraps: Any, unwritten: UnwrittenParts
-) -> None:
-    """The <BodySet>, and the <Ground> before it; wraps: what adds the wrap objects of a body."""
+def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed], unwritten: UnwrittenParts) -> None:
+    """The <BodySet>, and the <Ground> before it."""
     ground = add(parent, "Ground", name=GROUND)
-    wraps(ground, GROUND)
     add_geometry(ground, GROUND, system.shapes, unwritten)
     bodies, written = add_set(parent, "BodySet"), {joint.carried for joint in placed}
     for body in system.bodies:
@@ -269,7 +263,6 @@ def add_bodies(
         add(element, "mass", body.mass)
         add(element, "mass_center", body.center_of_mass)
         add(element, "inertia", body.inertia)
-        wraps(element, body.name)
         add_geometry(element, body.name, body.shapes, unwritten)
 
 

@@ -14,7 +14,6 @@ from myoquat.data.xml import (
     body_fixed,
     boolean,
     complain,
-    described,
     last_name,
     numbers,
     objects,
@@ -67,18 +66,16 @@ def _read_polynomial(element: Any, _: Any) -> dict[str, Any]:
 def _add_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
     """All terms up to the order of the greatest, those that are not given with coefficient 0."""
     if not constraint.independent:
-        raise ModelError("OpenSim's couplers depend on a coordinate, and this one on none", element=constraint.label)
+        raise ModelError("OpenSim's couplers depend on a coordinate, and this one on none")
     order = max(map(sum, constraint.powers), default=0)
     count = len(constraint.independent)
     if order > 10 or count > 6:
-        raise ModelError(
-            f"a polynomial of order {order} of {count} coordinates is not supported", element=constraint.label
-        )
+        raise ModelError(f"a polynomial of order {order} of {count} coordinates is not supported")
     function = MultivariatePolynomial(count, order, (0.0,) * comb(count + order, order))
     terms = dict.fromkeys(function.powers, 0.0)
     for powers, coefficient in zip(constraint.powers, constraint.coefficients, strict=True):
         terms[powers] += coefficient
-    add_function(add(entry, OF_COUPLER), replace(function, coefficients=tuple(terms.values())), constraint.label)
+    add_function(add(entry, OF_COUPLER), replace(function, coefficients=tuple(terms.values())))
     add(entry, "independent_coordinate_names", " ".join(constraint.independent))
 
 
@@ -122,7 +119,7 @@ def _read_axis(element: Element, frames: Frames) -> dict[str, Any]:
 
 def _check_axes(constraint: PointLoop) -> None:
     if constraint.axes != "xyz":
-        raise ModelError(f"OpenSim holds points along all axes, not {constraint.axes!r}", element=constraint.label)
+        raise ModelError(f"OpenSim holds points along all axes, not {constraint.axes!r}")
 
 
 # ---- the table ---------------------------------------------------------------------------------------------
@@ -131,7 +128,7 @@ def _check_axes(constraint: PointLoop) -> None:
 def _add_driving(entry: Element, tag: str, function: AxisFunction) -> None:
     """A Constant as a line: beside a Constant, OpenSim holds the independent coordinate and leaves the other free."""
     line = Linear(0.0, function.constant) if isinstance(function, Constant) else function
-    add_function(add(entry, tag), line, described(entry))
+    add_function(add(entry, tag), line)
 
 
 DRIVING = FUNCTION._replace(write=_add_driving)

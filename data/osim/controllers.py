@@ -12,6 +12,7 @@ from myoquat.joints import ModelError
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle import PrescribedInput
 
+from .elements import errors_about
 from .forces import BOUNDS, control_bound
 from .functions import add_function, can_read, read_function
 
@@ -130,4 +131,5 @@ def add_inputs(parent: Element, inputs: tuple[PrescribedInput, ...], actuators: 
         add(controller, "actuator_list", " ".join(given.name for given in one))
         functions = add(add(controller, "FunctionSet", name="ControlFunctions"), "objects")
         for given in one:
-            add_function(functions, given.function, f"input {given.name!r}", name=given.name)
+            with errors_about(f"input {given.name!r}"):
+                add_function(functions, given.function, given.name)

@@ -5,26 +5,27 @@ type of the value, and the value where the file leaves it out, are those of the 
 otherwise.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
-from myoquat.data.xml import (
-    Element,
-    add,
-    boolean,
-    checked_name,
-    complain,
-    invalid_at,
-    last_name,
-    number,
-    numbers,
-    text,
-    triple,
-)
+from myoquat.data.xml import Element, add, boolean, checked_name, complain, invalid_at, last_name, number, numbers, text
+from myoquat.joints import ModelError
 from myoquat.muscle.coordinates import Marker
 
 from .frames import ZERO, Frames, path_of
+
+
+@contextmanager
+def errors_about(label: str) -> Iterator[None]:
+    """Raise every ValueError of the block as a ModelError about an element, unless it is about one already."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, ModelError) and error.element:
+            raise
+        raise ModelError(getattr(error, "message", str(error)), element=label) from None
 
 
 class ValueType(NamedTuple):
@@ -87,15 +88,32 @@ def on_body(socket: str, location: str, body: str = "body", point: str = "positi
     return Part(read, write)
 
 
+def coordinate_named(element: Element, name: str) -> Element | None:
+    """The <Coordinate> of a name in the document of an element, None if there is none."""
+    coordinates = element.getroottree().iter("Coordinate")
+    return next((coordinate for coordinate in coordinates if coordinate.get("name") == name), None)
+
+
+def path_of_coordinate(element: Element, name: str) -> str:
+    """The path of a coordinate in the document of an element; ModelError if there is none."""
+    coordinate = coordinate_named(element, name)
+    if coordinate is None:
+        raise ModelError(f"coordinate {name!r} has no place in an .osim file")
+    joint: Any = coordinate.getparent()
+    return f"/jointset/{joint.getparent().get('name')}/{name}"
+
+
 ON_PARENT = on_body("socket_parent_frame", "location")
 NUMBER = ValueType(lambda element, tag, default, _: number(element, tag, default))
 REQUIRED = ValueType(lambda element, tag, *_: number(element, tag))  # a number that the file must give
+THREE = ValueType(lambda element, tag, *_: numbers(element, tag, 3))
 BY_DEFAULT = {  # by the type of a default
     bool: ValueType(lambda element, tag, default, _: boolean(element, tag, default)),
     str: ValueType(lambda element, tag, default, _: text(element, tag, default)),
-    tuple: ValueType(lambda element, tag, default, _: triple(element, tag, default)),
+    tuple: ValueType(lambda element, tag, default, _: numbers(element, tag, len(default), default)),
 }
 COORDINATE = ValueType(lambda element, tag, *_: last_name(text(element, tag)))
+COORDINATE_PATH = COORDINATE._replace(write=lambda entry, tag, name: add(entry, tag, path_of_coordinate(entry, name)))
 TEXTS = three_of(lambda element, tag: text(element, tag, "0"), add)
 BODY, NAMED_BODY = ValueType(_body, _add_path), ValueType(_body)  # by its path, and by its bare name
 OWN_BODY, OWN_NAMED_BODY = ValueType(_own_body, _add_path), ValueType(_own_body)
@@ -151,10 +169,12 @@ class Format:
             part.write(entry, record)
 
     def write(self, parent: Element, record: Any, label: str = "", name: str = "") -> Element:
-        """The element of a record, in a parent; ModelError about `label` for a name that OpenSim does not allow."""
+        """The element of a record, in a parent; ModelError about `label` for a name that OpenSim does not allow, or a
+        record that it cannot have."""
         name = name or (record.name if self._named else "")
-        entry = add(parent, self.tag, name=checked_name(name, label) if self._named else "")
-        self.fill(entry, record)
+        entry = add(parent, self.tag, name=checked_name(name, label) if name or self._named else "")
+        with errors_about(label):
+            self.fill(entry, record)
         return entry
 
 

@@ -13,19 +13,7 @@ from myoquat.data.files import beside
 from myoquat.data.motions.forces import columns_of
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
-from myoquat.data.xml import (
-    Element,
-    add,
-    body_fixed,
-    boolean,
-    complain,
-    described,
-    last_name,
-    number,
-    objects,
-    text,
-    three,
-)
+from myoquat.data.xml import Element, add, body_fixed, boolean, complain, last_name, number, objects, text, three
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -206,33 +194,24 @@ class Contacts(Frames):
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self._geometry = {str(element.get("name")): element for element in objects(model, "ContactGeometrySet")}
-        self._used: set[str] = set()
+        self.unused = list(self._geometry.values())  # the elements that nothing read so far has
 
-    @property
-    def unused(self) -> list[Element]:
-        """The elements of geometry that nothing read so far has."""
-        return [element for name, element in self._geometry.items() if name not in self._used]
-
-    def geometry(self, owner: Element, name: str) -> Element:
-        """The contact geometry of a name; ModelError at its owner for one that does not exist."""
+    def geometry(self, owner: Element, name: str, used: bool = True) -> Element:
+        """The contact geometry of a name, which is `used` by that; ModelError at its owner for one that does not
+        exist."""
         if name not in self._geometry:
             complain(owner, f"there is no contact geometry {name!r}")
-        return self._geometry[name]
-
-    def named_geometry(self, owner: Element, socket: str) -> tuple[Element, Frame]:
-        """The element of the geometry that a socket names, which is used by that, and its frame on its body."""
-        name = last_name(text(owner, socket))
-        self._used.add(name)
-        element = self.geometry(owner, name)
-        return element, self.frame(element)
+        element = self._geometry[name]
+        if used and element in self.unused:
+            self.unused.remove(element)
+        return element
 
     def frame(self, element: Element) -> Frame:
         """Where a contact geometry is on its body."""
         return self.of(element, "socket_frame").offset(element, "location", "orientation")
 
     def surface(self, owner: Element, name: str) -> ContactSurface:
-        """The surface of a name, which is used by that."""
-        self._used.add(name)
+        """The surface of a name."""
         element = self.geometry(owner, name)
         return SURFACES[element.tag].read(element, self)
 
@@ -240,7 +219,7 @@ class Contacts(Frames):
         """Whether there are formulas for all surfaces of a force; ModelError for a surface that does not exist."""
         names = [name for element in _materials(force) for name in _names(element, "geometry")]
         names += [last_name(text(force, f"socket_{key}")) for key in SIDES if force.tag == CONTACTS[1]]
-        tags = [self.geometry(force, name).tag for name in names]
+        tags = [self.geometry(force, name, used=False).tag for name in names]
         solids = len(tags) - tags.count("ContactHalfSpace")
         return SURFACES.keys() >= set(tags) and not ("ContactEllipsoid" in tags and solids > 1)
 
@@ -310,7 +289,7 @@ def _add_materials(entry: Element, force: HuntCrossley) -> None:
 
 def _check_friction(force: SmoothSphereHalfSpace) -> None:
     if force.rounded_friction:
-        raise ModelError("OpenSim's SmoothSphereHalfSpaceForce cannot have rounded_friction", element=force.element)
+        raise ModelError("OpenSim's SmoothSphereHalfSpaceForce cannot have rounded_friction")
 
 
 def surfaces_of(model: Model) -> dict[str, ContactSurface]:
@@ -352,7 +331,7 @@ def _read_set(element: Element, name: str, *_: Any) -> tuple[AxisFunction, ...]:
 def _add_function_set(entry: Element, name: str, functions: Sequence[AxisFunction]) -> None:
     holder = add(add(entry, "FunctionSet", name=name), "objects")
     for axis, function in zip("xyz", functions, strict=True):
-        add_function(holder, function, described(entry), name=axis)
+        add_function(holder, function, axis)
 
 
 def _read_prescribed(element: Element, frames: Frames) -> dict[str, Any]:
@@ -369,8 +348,7 @@ def _add_prescribed(entry: Element, force: PrescribedForce) -> None:
     others = {frame for frame in (force.force_frame, force.point_frame) if frame is not None}
     if others:
         raise ModelError(
-            f"OpenSim's files hold forces over time in the axes of their body or the ground, not of {sorted(others)}",
-            element=force.element,
+            f"OpenSim's files hold forces over time in the axes of their body or the ground, not of {sorted(others)}"
         )
     add(entry, "socket_frame", path_of(force.body))
     add(entry, "pointIsGlobal", force.point_in_world)

@@ -44,6 +44,11 @@ class Frame:
         return tuple(float(x) for x in self.p)
 
     @property
+    def placing(self) -> dict[str, Any]:
+        """The fields of what sits in this frame: its body, and where it is there."""
+        return {"body": self.body, "position": self.position, "orientation": self.orientation}
+
+    @property
     def inverse(self) -> "Frame":
         """The body's frame seen from this one."""
         return Frame(self.body, self.R.T, -self.R.T @ self.p)
@@ -93,16 +98,17 @@ class Frames:
         return None if element is None else self.placed(element, depth)
 
     def placed(self, element: Any, depth: int = 0) -> Frame:
-        """Where a <PhysicalOffsetFrame> or <StationDefinedFrame> is; ModelError if it rests on nothing."""
+        """Where an offset frame is, or the point of a <Station> or <Marker>; ModelError if it rests on nothing."""
         if depth == MAX_FRAME_DEPTH:
             complain(element, f"frames stand on each other in a circle, or more than {MAX_FRAME_DEPTH} deep")
         if element.tag == "StationDefinedFrame":
             return self._spanned(element, depth)
-        holder = element.getparent().getparent()
-        base = self._found(text(element, "socket_parent"), str(holder.get("name")), depth + 1)
+        offset = element.tag == "PhysicalOffsetFrame"
+        socket, place = ("socket_parent", "translation") if offset else ("socket_parent_frame", "location")
+        base = self._found(text(element, socket), str(element.getparent().getparent().get("name")), depth + 1)
         if base is None:
-            complain(element, f"<socket_parent> names {last_name(text(element, 'socket_parent'))!r}, which is no frame")
-        return base.offset(element, "translation", "orientation")
+            complain(element, f"<{socket}> names {last_name(text(element, socket))!r}, which is no frame")
+        return base.offset(element, place, "orientation")
 
     def _spanned(self, element: Any, depth: int) -> Frame:
         """The frame that points a, b, c of one body span: one axis along b - a, one normal to their plane."""
@@ -126,17 +132,13 @@ class Frames:
         return Frame(a.body, R, origin.p)
 
     def _station(self, owner: Any, socket: str, depth: int) -> Frame:
-        """The point that a socket names, as a frame with the axes of its body."""
+        """A frame at the point that a socket names."""
         path = text(owner, socket)
         parts = _names(path)
         station = self._stations.get("/".join(parts[-2:]), self._stations.get(parts[-1] if parts else ""))
         if station is None:
             complain(owner, f"<{socket}> names {path!r}, which is no station of the model")
-        name = str(station.getparent().getparent().get("name"))
-        base = self._found(text(station, "socket_parent_frame"), name, depth + 1)
-        if base is None:
-            complain(station, "<socket_parent_frame> names no body and no frame of the model")
-        return Frame(base.body, np.eye(3), np.array(base.point(numbers(station, "location", 3, ZERO))))
+        return self.placed(station, depth + 1)
 
 
 def path_of(body: str) -> str:

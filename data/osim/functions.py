@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from myoquat.data.xml import Element, add, complain, described, invalid_at, number, numbers
+from myoquat.data.xml import Element, add, complain, invalid_at, number, numbers
 from myoquat.joints import ModelError
 from myoquat.joints.functions import (
     AxisFunction,
@@ -48,7 +48,7 @@ def _function(element: Element, tag: str, *_: Any) -> AxisFunction:
 
 
 def _add_function(entry: Element, tag: str, function: AxisFunction) -> None:
-    add_function(add(entry, tag), function, described(entry))
+    add_function(add(entry, tag), function)
 
 
 def _or_zero(element: Element, tag: str) -> AxisFunction:
@@ -132,10 +132,8 @@ def function_in(holder: Element | None, owner: Element) -> AxisFunction:
     return read_function(found[0])
 
 
-def add_function(
-    parent: Element, function: AxisFunction | MultivariatePolynomial, element: str, name: str = ""
-) -> None:
-    """A function as a child; ModelError with the `element` that needs it for one that OpenSim does not know."""
+def add_function(parent: Element, function: AxisFunction | MultivariatePolynomial, name: str = "") -> None:
+    """A function as a child; ModelError for one that OpenSim does not know."""
     if isinstance(function, MultivariatePolynomial):
         own = add(parent, POLYNOMIAL, name=name)
         add(own, "coefficients", function.coefficients)
@@ -144,5 +142,5 @@ def add_function(
         return
     format_ = format_of(FUNCTIONS, function)
     if format_ is None:
-        raise ModelError(f"OpenSim has no function like {type(function).__name__}", element=element)
+        raise ModelError(f"OpenSim has no function like {type(function).__name__}")
     format_.fill(add(parent, format_.tag, name=name), function)

@@ -63,7 +63,7 @@ def _curves(names: Mapping[str, str]) -> Part:
     def write(entry: Element, law: Any) -> None:
         for ours, theirs in names.items():
             if (curve := getattr(law, ours)) is not None:
-                add_function(add(entry, theirs), curve, f"force {entry.get('name')!r}")
+                add_function(add(entry, theirs), curve)
 
     return Part(read, write)
 

@@ -13,7 +13,7 @@ from myoquat.data.reports import ImplausibleValues, UnsupportedElements, Unwritt
 from myoquat.data.xml import Element, add, add_set, complain, last_name, number, objects, parse_opensim, span, text
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
-from myoquat.joints.functions import AxisFunction, Constant, MultivariatePolynomial
+from myoquat.joints.functions import Constant, MultivariatePolynomial
 from myoquat.muscle import (
     ActivationDynamics,
     ConditionalPoint,
@@ -27,16 +27,27 @@ from myoquat.muscle import (
     fitted_path,
     function_path,
 )
-from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.laws import Thelen2003
 
-from .elements import ON_PARENT, format_of
+from .elements import (
+    COORDINATE_PATH,
+    ON_PARENT,
+    OWN_BODY,
+    Format,
+    Part,
+    ValueType,
+    by_tag,
+    coordinate_named,
+    errors_about,
+    format_of,
+    path_of_coordinate,
+)
 from .forces import Contacts
-from .frames import ZERO, Frames, path_of
+from .frames import ZERO
 from .functions import add_function, function_in, read_polynomial
 from .laws import LAWS, TIMES, add_activation_dynamics, read_activation, read_activation_dynamics, read_law
 from .tree import DEFAULT_RANGE
-from .wraps import TAG as OBSTACLES, WrapsAround, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
+from .wraps import TAG as OBSTACLES, WrapsAround, WrittenWraps, is_hinted, read_obstacles
 
 # ---- <FunctionBasedPath>: a path whose length is a polynomial of coordinates --------------------------------------
 
@@ -136,8 +147,11 @@ def read_muscle(element: Any, frames: Contacts, wraps: WrapsAround, unsupported:
     elif path.tag == OBSTACLES:
         along = MusclePath(*read_obstacles(path, frames, unsupported))
     else:
-        points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-        along = MusclePath(points, wraps(path, len(points)))
+        points = objects(path, "PathPointSet")
+        for point in points:
+            if point.tag not in POINTS:
+                complain(point, f"the point <{point.tag}> is not supported")
+        along = MusclePath(tuple(POINTS[p.tag].read(p, frames) for p in points), wraps(path, len(points)))
     name = str(element.get("name"))
     for tag, (idle, sign) in UNREAD.items():
         limit = element.find(tag)
@@ -173,29 +187,59 @@ def _path_in(element: Any) -> Any:
     return next((path for path in found if path is not None), None)
 
 
-def _point(element: Any, frames: Frames) -> PathPoint:
-    if element.tag == "MovingPathPoint":
-        frame = frames.of(element, "socket_parent_frame")
-        if not frame.is_body:
-            complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
-        names, functions, ranges = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
-        return MovingPoint(frame.body, ZERO, names, functions, ranges)
-    place = ON_PARENT.read(element, frames)
-    if element.tag == "ConditionalPathPoint":
-        coordinate = last_name(text(element, "socket_coordinate"))
-        return ConditionalPoint(**place, coordinate=coordinate, range=span(element, "range", (0.0, 0.0)))
-    if element.tag != "PathPoint":
-        complain(element, f"the point <{element.tag}> is not supported")
-    return PathPoint(**place)
+def _limits(element: Element, name: str) -> tuple[float, float]:
+    """The range of a coordinate, in which OpenSim keeps what the functions of moving points see."""
+    coordinate = coordinate_named(element, name)
+    return DEFAULT_RANGE if coordinate is None else span(coordinate, "range", DEFAULT_RANGE)
 
 
-def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, float]]:
-    """Coordinate, function and the coordinate's range, in which OpenSim keeps what the function sees."""
-    function = function_in(element.find(f"{axis}_location"), element)
-    name = last_name(text(element, f"socket_{axis}_coordinate", ""))
-    found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
-    coordinate = next(found, None)
-    return name, function, DEFAULT_RANGE if coordinate is None else span(coordinate, "range", DEFAULT_RANGE)
+def _read_motion(element: Element, _: Any) -> dict[str, Any]:
+    names = tuple(last_name(text(element, f"socket_{axis}_coordinate", "")) for axis in "xyz")
+    functions = tuple(function_in(element.find(f"{axis}_location"), element) for axis in "xyz")
+    ranges = tuple(_limits(element, name) for name in names)
+    return {"position": ZERO, "coordinates": names, "functions": functions, "ranges": ranges}
+
+
+def _add_motion(entry: Element, point: MovingPoint) -> None:
+    if any(point.position):
+        raise ModelError(
+            f"OpenSim's moving points have no position beside their functions, this one has {point.position}"
+        )
+    driving = {  # a constant component has a coordinate in OpenSim too, the same one
+        name: tuple(point.ranges[k]) if point.ranges else None
+        for k, name in enumerate(point.coordinates)
+        if name and not isinstance(point.functions[k], Constant)
+    }
+    if len(driving) > 1:
+        raise ModelError(f"one coordinate moves a point in OpenSim, not {' and '.join(map(repr, driving))}")
+    for name, given in driving.items():
+        if given != (wanted := _limits(entry, name)):
+            raise ModelError(
+                f"a moving point stops at the ends of its coordinate's range in OpenSim: that of {name!r} is "
+                f"{wanted}, not {given}"
+            )
+    first = next(entry.getroottree().iter("Coordinate"), None)
+    (name,) = driving or ("" if first is None else str(first.get("name")),)
+    for k, axis in enumerate("xyz"):
+        add(entry, f"socket_{axis}_coordinate", path_of_coordinate(entry, name))
+        add_function(add(entry, f"{axis}_location"), point.functions[k])
+
+
+POINTS = by_tag(
+    Format("PathPoint", PathPoint, {}, ON_PARENT),
+    Format(
+        "ConditionalPathPoint",
+        ConditionalPoint,
+        {
+            "coordinate": ("socket_coordinate", COORDINATE_PATH),
+            "range": ("range", ValueType(lambda element, tag, *_: span(element, tag, (0.0, 0.0)))),
+        },
+        ON_PARENT,
+    ),
+    Format(
+        "MovingPathPoint", MovingPoint, {"body": ("socket_parent_frame", OWN_BODY)}, Part(_read_motion, _add_motion)
+    ),
+)
 
 
 # ---- Muscles, written; read back, their laws must be equal ---------------------------------------------------------
@@ -221,10 +265,9 @@ def force_element(parent: Element, muscle: Muscle, unwritten: UnwrittenParts) ->
             add(force, "optimal_force", strength)
         _add_bounds(force)
         return force
-    force = add(parent, format_.tag, name=muscle.name)
+    force = format_.write(parent, muscle.law, f"muscle {muscle.name!r}", muscle.name)
     if format_.tag == ACTUATOR:
         _add_bounds(force)
-    format_.fill(force, muscle.law)
     add_activation_dynamics(force, muscle.activation_dynamics)
     if muscle.activation is not None and force.tag in TIMES:
         add(force, "default_activation", muscle.activation)
@@ -284,95 +327,35 @@ def _like(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-class Paths:
-    """What a path needs to be written: the paths of coordinates in the model, their ranges, and the surfaces."""
-
-    def __init__(
-        self, coordinate_paths: dict[str, str], coordinates: dict[str, Coordinate], wraps: WrittenWraps
-    ) -> None:
-        self._coordinate_paths, self._coordinates, self._wraps = coordinate_paths, coordinates, wraps
-
-    def add(self, parent: Element, muscle: Muscle) -> None:
-        """The path of a muscle; ModelError for a point or a surface that OpenSim cannot have."""
-        element, points = f"muscle {muscle.name!r}", muscle.path.points
-        end = points[-1]
+def add_path(parent: Element, muscle: Muscle, wraps: WrittenWraps) -> None:
+    """The path of a muscle, in its element; ModelError for a point or a surface that OpenSim cannot have."""
+    points, label = muscle.path.points, f"muscle {muscle.name!r}"
+    end = points[-1]
+    with errors_about(label):
         if isinstance(end, LengthPoint) and points == function_path(end.coordinates, end.length, end.body):
-            self._add_functional(parent, end.coordinates, end.length, element)
+            _add_functional(parent, end.coordinates, end.length)
         elif isinstance(end, FittedPoint) and points == fitted_path(end.length, end.fitted, end.body):
             # a fitted path of scalar coordinates, without the set of its poses: quaternions became angles before
-            self._add_functional(parent, end.length.variables.coordinates, end.length.polynomial(), element)
+            _add_functional(parent, end.length.variables.coordinates, end.length.polynomial())
         elif isinstance(end, FittedPoint):
             message = "OpenSim has no fitted paths with straight pieces or terms of surfaces"
-            raise ModelError(f"{message}; fit with FitSettings(polynomials=True)", element=element)
+            raise ModelError(f"{message}; fit with FitSettings(polynomials=True)")
         elif muscle.path.pulleys:
-            raise ModelError("OpenSim has no paths over pulleys", element=element)
+            raise ModelError("OpenSim has no paths over pulleys")
         elif is_hinted(muscle):
-            self._wraps.add_path(parent, muscle)
+            wraps.add_path(parent, muscle)
         else:
             path = add(parent, GEOMETRY, name="path")
             holder = add_set(path, "PathPointSet")
             for k, point in enumerate(points, start=1):
-                self._add_point(holder, point, f"{muscle.name}-P{k}", element)
-            add_path_wraps(path, muscle, self._wraps)
-
-    def _add_functional(self, parent: Element, names: Sequence[str], length: Any, element: str) -> None:
-        path = add(parent, FUNCTIONAL, name="path")
-        add(path, "coordinate_paths", " ".join(self._place(name, element) for name in names))
-        add_function(add(path, LENGTH), length, f"path of {parent.get('name')!r}")
-
-    def _add_point(self, parent: Element, point: PathPoint, name: str, element: str) -> None:
-        if type(point) not in POINT_TAGS:
-            raise ModelError(f"OpenSim has no point like a {type(point).__name__}", element=element)
-        entry = add(parent, POINT_TAGS[type(point)], name=name)
-        if isinstance(point, MovingPoint):
-            add(entry, "socket_parent_frame", path_of(point.body))
-            self._add_motion(entry, point, element)
-            return
-        ON_PARENT.write(entry, point)
-        if isinstance(point, ConditionalPoint):
-            add(entry, "socket_coordinate", self._place(point.coordinate, element))
-            add(entry, "range", point.range)
-
-    def _add_motion(self, entry: Element, point: MovingPoint, element: str) -> None:
-        if any(point.position):
-            raise ModelError(
-                f"OpenSim's moving points have no position beside their functions, this one has {point.position}",
-                element=element,
-            )
-        driving = {  # a constant component has a coordinate in OpenSim too, the same one
-            name: point.ranges[k] if point.ranges else None
-            for k, name in enumerate(point.coordinates)
-            if name and not isinstance(point.functions[k], Constant)
-        }
-        if len(driving) > 1:
-            raise ModelError(
-                f"one coordinate moves a point in OpenSim, not {' and '.join(map(repr, driving))}", element=element
-            )
-        for name, limits in driving.items():
-            self._check_range(name, limits, element)
-        (name,) = driving or (next(iter(self._coordinate_paths), ""),)
-        for k, axis in enumerate("xyz"):
-            add(entry, f"socket_{axis}_coordinate", self._place(name, element))
-            add_function(add(entry, f"{axis}_location"), point.functions[k], element)
-
-    def _check_range(self, name: str, given: tuple[float, float] | None, element: str) -> None:
-        known = self._coordinates.get(name)
-        wanted = DEFAULT_RANGE if known is None or known.range is None else known.range
-        if given is None or tuple(given) != tuple(wanted):
-            raise ModelError(
-                f"a moving point stops at the ends of its coordinate's range in OpenSim: that of {name!r} is "
-                f"{tuple(wanted)}, not {given}",
-                element=element,
-            )
-
-    def _place(self, coordinate: str, element: str) -> str:
-        if coordinate not in self._coordinate_paths:
-            raise ModelError(f"coordinate {coordinate!r} has no place in an .osim file", element=element)
-        return self._coordinate_paths[coordinate]
+                format_ = format_of(POINTS, point)
+                if format_ is None:
+                    raise ModelError(f"OpenSim has no point like a {type(point).__name__}")
+                format_.write(holder, point, label, f"{muscle.name}-P{k}")
+            wraps.add_set(path, muscle)
 
 
-POINT_TAGS: dict[type[PathPoint], str] = {
-    PathPoint: "PathPoint",
-    ConditionalPoint: "ConditionalPathPoint",
-    MovingPoint: "MovingPathPoint",
-}
+def _add_functional(parent: Element, names: Sequence[str], length: Any) -> None:
+    path = add(parent, FUNCTIONAL, name="path")
+    add(path, "coordinate_paths", " ".join(path_of_coordinate(path, name) for name in names))
+    add_function(add(path, LENGTH), length)

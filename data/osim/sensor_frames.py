@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from lxml import etree
 
-from myoquat.data.xml import Element, add, complain, last_name, numbers, parse_opensim, text
-from myoquat.joints import ModelError, euler_from_quaternion, quaternion_from_euler
+from myoquat.data.xml import Element, add, complain, parse_opensim
+from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
+
+from .frames import GROUND, Frames, add_offset
 
 SUFFIX = "_imu"
 FRAME = "PhysicalOffsetFrame"
@@ -25,10 +26,12 @@ class SensorFrame(NamedTuple):
 
 
 def read_sensor_frames(path: Path) -> tuple[SensorFrame, ...]:
-    """The sensors of a model; ModelError with file and line for one that is not directly on a body."""
+    """The sensors of a model; ModelError with file and line for one that is on no body."""
     root = parse_opensim(path)
+    model = root.find("Model")
+    frames = Frames(root if model is None else model)
     with errors_in(path):
-        return tuple(_frame(element) for element in root.iter(FRAME) if (element.get("name") or "").endswith(SUFFIX))
+        return tuple(_sensor(e, frames) for e in root.iter(FRAME) if (e.get("name") or "").endswith(SUFFIX))
 
 
 def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:
@@ -43,32 +46,18 @@ def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:
     for sensor in sensors:
         if sensor.body not in bodies:
             raise ModelError(f"the file holds no body {sensor.body!r}", element=f"sensor {sensor.name!r}", file=path)
-        _put(bodies[sensor.body], sensor)
+        body = bodies[sensor.body]
+        holder = body.find("components")
+        holder = add(body, "components") if holder is None else holder
+        add_offset(holder, sensor.name, sensor.body, sensor.position, sensor.orientation)
     etree.indent(root, "\t")
     made: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
     return made.decode()
 
 
-def _frame(element: Element) -> SensorFrame:
-    """The sensor that a frame is: its parent is named, or '..', what holds it."""
-    name, parent = element.get("name") or "", text(element, "socket_parent", "..")
-    holder = element.getparent()
-    owner = None if holder is None else holder.getparent()
-    if parent == ".." and owner is not None and owner.tag == "Body":
-        parent = owner.get("name") or ""
-    elif "/bodyset/" not in f"/{parent}":
-        complain(element, f"a sensor must be on a body; its parent is {parent!r}")
-    angles = numbers(element, "orientation", 3, (0.0, 0.0, 0.0))
-    Q = quaternion_from_euler(np.array(angles), "XYZ")
-    return SensorFrame(name, last_name(parent), tuple(Q.tolist()), numbers(element, "translation", 3, (0.0,) * 3))
-
-
-def _put(body: Element, sensor: SensorFrame) -> None:
-    holder = body.find("components")
-    if holder is None:
-        holder = etree.Element("components")
-        body.insert(0, holder)  # type: ignore[attr-defined]
-    frame = add(holder, FRAME, name=sensor.name)
-    add(frame, "socket_parent", "..")
-    add(frame, "translation", sensor.position)
-    add(frame, "orientation", tuple(euler_from_quaternion(np.array(sensor.orientation), "XYZ").tolist()))
+def _sensor(element: Element, frames: Frames) -> SensorFrame:
+    """The sensor that a frame is."""
+    frame = frames.placed(element)
+    if frame.body == GROUND:
+        complain(element, "a sensor must be on a body; this one is on the ground")
+    return SensorFrame(str(element.get("name")), frame.body, frame.orientation, frame.position)

@@ -22,13 +22,13 @@ from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.loads import BODIES, named_bodies
 
-from .bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
+from .bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from .constraints import add_constraints
 from .controllers import add_inputs
 from .elements import MARKER
 from .forces import add_forces, add_limits, add_passive, surfaces_of
 from .laws import TIMES
-from .muscles import Paths, force_element
+from .muscles import add_path, force_element
 from .tree import forces_on_angles
 from .wraps import WrittenWraps
 
@@ -68,20 +68,19 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         add(element, "credits", model.description)
     add(element, "gravity", system.gravity)
     coordinates, surfaces = {c.name: c for c in model.coordinates}, surfaces_of(model)
-    wraps = WrittenWraps(model.muscles, surfaces)
     linked = (*model.constraints, *model.forces, *model.actuators, *model.markers, *surfaces.values())
     placed = placed_joints(system, named_bodies(model.muscles, linked))
-    add_bodies(element, system, placed, wraps.add_objects, unwritten)
+    add_bodies(element, system, placed, unwritten)
     add_joints(element, system, placed, (start_q, start_u), coordinates)
     add_constraints(element, model, unwritten)
-    paths = Paths(_coordinate_paths(placed), coordinates, wraps)
+    wraps = WrittenWraps(element, surfaces)
     forces = add_set(element, "ForceSet")
     for muscle in model.muscles:
         checked_name(muscle.name, f"muscle {muscle.name!r}")
         force = force_element(forces, muscle, unwritten)
         if muscle.activation is not None and force.tag not in TIMES:
             unwritten.count("activations of muscles", muscle.name)
-        paths.add(force, muscle)
+        add_path(force, muscle, wraps)
     for muscle in original.muscles:
         if muscle.path.anatomy is not None:
             unwritten.count("paths of points that fitted paths replace", muscle.name)
@@ -92,7 +91,6 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         unwritten.count(f"forces along angles of a joint that is written as <{tag}>", name)
     _add_groups(forces, model)
     add_inputs(element, model.inputs, (*model.muscle_names, *(actuator.name for actuator in model.actuators)))
-    wraps.add_geometry(element)
     markers = add_set(element, "MarkerSet")
     for marker in model.markers:
         MARKER.write(markers, marker, f"marker {marker.name!r}")
@@ -134,17 +132,15 @@ def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list
     return found
 
 
-def _on_ground(pair: Any, was: str, new: str) -> Any:
+def _on_ground(part: Any, was: str, new: str) -> Any:
     """Parts of a model, or what they hold, with another name for the ground."""
-    if isinstance(pair, tuple):
-        parts = tuple(_on_ground(part, was, new) for part in pair)
-        return parts if any(a is not b for a, b in zip(parts, pair, strict=True)) else pair
-    if not is_dataclass(pair) or isinstance(pair, type):
-        return pair
-    held = {key: new for key in BODIES if getattr(pair, key, None) == was}
-    below = {f.name: _on_ground(getattr(pair, f.name), was, new) for f in fields(pair)}
-    changed = {key: value for key, value in below.items() if value is not getattr(pair, key)} | held
-    return replace(pair, **changed) if changed else pair
+    if isinstance(part, tuple):
+        return tuple(_on_ground(each, was, new) for each in part)
+    if was == new or not is_dataclass(part) or isinstance(part, type):
+        return part
+    values = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
+    return replace(part, **{key: new if key in BODIES and value == was else _on_ground(value, was, new)
+                            for key, value in values.items()})  # fmt: skip
 
 
 def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
@@ -154,11 +150,6 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
     if model.start_u is not None and any(model.start_u):
         u = convert_velocities(source, system, q, np.array(model.start_u))
     return convert_coordinates(source, system, q), u
-
-
-def _coordinate_paths(placed: list[Placed]) -> dict[str, str]:
-    """The path of every coordinate in the model."""
-    return {name: f"/jointset/{joint.name}/{name}" for joint in placed for name in joint.moving.names_of_coordinates}
 
 
 def _add_groups(forces: Any, model: Model) -> None:
