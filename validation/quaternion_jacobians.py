@@ -20,6 +20,7 @@ from myoquat.analysis.studies.uncertain_loads import BAND_COLOR, central_band
 from myoquat.core import Array, Picture, figure_label
 from myoquat.data import load_model
 from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle import Parameters, path_jacobian
 from myoquat.muscle.model import Model
 
@@ -97,7 +98,7 @@ def _bands(model: Model, q: Array, samples: int) -> list[Array]:
         J = path_jacobian(bound, q, "quaternion", backend="numpy")[:, 0]
         spatial = [quaternion_to_spatial(J[:, ball.q], q[:, ball.q]) for ball in pair.balls]
         balls = list(zip(pair.balls, spatial, strict=True))
-        found[0].append(np.concatenate([b.reading.from_spatial(s, phi[:, b.phi]) for b, s in balls], axis=-1))
+        found[0].append(np.concatenate([vecmat(s, b.reading.rate_matrix(phi[:, b.phi])) for b, s in balls], axis=-1))
         found[1].append(np.concatenate([J[:, b.q] for b in pair.balls], axis=-1))
         found[2].append(np.concatenate([spatial_to_constrained(s, q[:, b.q], 0) for b, s in balls], axis=-1))
     return [central_band(np.array(values), inputs.level) for values in found]

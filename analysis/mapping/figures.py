@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from myoquat.core import FILE_DPI, Array, Picture, figure_label
 from myoquat.data.files import check_output, write_bytes
-from myoquat.joints import convert_coordinates, spatial_to_constrained
+from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model
 
 from .formulas import BallPoses, Block, Pair, muscle_number
@@ -43,12 +43,12 @@ MAPPED_BACK = ("differentiated", "mapped from Euler angles")
 PLOTS = {
     "moment_arms": Plot(
         3, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"), "moment arms",
-        lambda x: (x["J_phi"], x.reading.from_spatial(x.from_Q, x.phi)),
+        lambda x: (x["J_phi"], x.mapped("J_phi from J", x.from_Q)),
     ),
     "quaternion": Plot(4, r"$-J_{{Q_{i}}}$ [m]", 0, MAPPED_BACK, "J_Q", lambda x: (x["J_Q"], x.back)),
     "constrained": Plot(
         3, r"$-J^*_{{Q_{i}}}$ [m]", 1, MAPPED_BACK, "J*_Q",
-        lambda x: (x["J_star"], spatial_to_constrained(x.from_phi, x.Q, 0)),
+        lambda x: (x["J_star"], x.mapped("J_star from J", x.from_phi)),
     ),
 }  # fmt: skip
 

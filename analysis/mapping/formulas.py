@@ -62,14 +62,6 @@ class Reading:
             first, last = rng.uniform(-np.pi, np.pi, 2)
         return first, last
 
-    def to_spatial(self, J_phi: Array, phi: Array) -> Array:
-        """(..., 3) J = J_phi B^-1."""
-        return vecmat(J_phi, self.rate_inverse(phi))
-
-    def from_spatial(self, J: Array, phi: Array) -> Array:
-        """(..., 3) J_phi = J B."""
-        return vecmat(J, self.rate_matrix(phi))
-
 
 def _of_sequence(sequence: str) -> Reading:
     def beside_lock(distance: Array, first: Array | float, last: Array | float) -> Array:
@@ -162,7 +154,7 @@ class Pair:
     @cached_property
     def extended(self) -> dict[str, Model]:
         """The quaternion model with R(Q) continued off the unit sphere in other ways, by their names."""
-        system, found = with_rotations(self.quaternion.system, "quaternion"), {}
+        system, found = self.quaternion.system, {}
         for extension in ("normalized", "homogeneous"):
             bodies = tuple(
                 replace(body, joint=replace(body.joint, extension=extension))  # type: ignore[type-var]
@@ -216,9 +208,10 @@ class Block:
     _known: dict[str, Array] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Array:
-        """One of `QUANTITIES`, computed when it is first asked for."""
+        """One of `QUANTITIES`, computed when it is first asked for. Poses are next to each other in memory, since sums
+        over the short axes are many times as fast then."""
         if name not in self._known:
-            self._known[name] = QUANTITIES[name](self)
+            self._known[name] = np.asfortranarray(QUANTITIES[name](self))
         return self._known[name]
 
 
@@ -252,12 +245,22 @@ class BallPoses:
     """
 
     def __init__(self, block: Block, ball: Ball) -> None:
-        self.block, self.ball, self.reading = block, ball, ball.reading
-        self.Q, self.omega = block.q[:, None, ball.q], block.u[:, None, ball.u]
+        self.block, self.ball, self._maps = block, ball, dict[str, Array]()
+        self.Q, self.omega = np.asfortranarray(block.q)[:, None, ball.q], np.asfortranarray(block.u)[:, None, ball.u]
 
     def __getitem__(self, name: str) -> Array:
         """(n, m, 3 or 4) the columns of the joint in a Jacobian."""
         return self.block[name][..., getattr(self.ball, COLUMNS[name])]
+
+    def map(self, name: str) -> Array:
+        """(n, 1, r, k) one of `MAPS`, computed when it is first asked for."""
+        if name not in self._maps:
+            self._maps[name] = np.asfortranarray(MAPS[name](self))[:, None]
+        return self._maps[name]
+
+    def mapped(self, name: str, J: Array) -> Array:
+        """(n, m, k) rows J (n, m, r) by one of `MAPS`."""
+        return vecmat(J, self.map(name))
 
     @property
     def phi(self) -> Array:
@@ -273,28 +276,28 @@ class BallPoses:
 
     @cached_property
     def from_Q(self) -> Array:
-        return quaternion_to_spatial(self["J_Q"], self.Q)
+        return self.mapped("J from J_Q", self["J_Q"])
 
     @cached_property
     def from_star(self) -> Array:
-        return constrained_to_spatial(self["J_star"], self.Q, 0)
+        return self.mapped("J from J_star", self["J_star"])
 
     @cached_property
     def from_phi(self) -> Array:
-        return self.reading.to_spatial(self["J_phi"], self.phi)
+        return self.mapped("J from J_phi", self["J_phi"])
 
     @cached_property
     def back(self) -> Array:
-        return spatial_to_quaternion(self.from_phi, self.Q)
+        return self.mapped("J_Q from J", self.from_phi)
 
     @cached_property
     def tangent(self) -> Array:
-        return spatial_to_quaternion(self["J"], self.Q)
+        return self.mapped("J_Q from J", self["J"])
 
     @property
     def conditions(self) -> dict[str, Array]:
         """(n,) condition numbers by the names that rows use: E is that of Q* (Q0 eliminated), B of the angles."""
-        E, B = condition_constrained(self.Q[:, 0], 0), self.reading.condition(self.phi[:, 0])
+        E, B = condition_constrained(self.Q[:, 0], 0), self.ball.reading.condition(self.phi[:, 0])
         return {"1": np.ones_like(E), "E": E, "B": B, "E+B": E + B, "E*B": E * B}
 
     def radial(self, name: str) -> Array:
@@ -308,6 +311,19 @@ class BallPoses:
     def power(self, J: Array, rates: Array) -> Array:
         """(n, m, 1) the error of the power -F J omega by another Jacobian and the rates that belong to it."""
         return self.F * np.sum(self["J"] * self.omega - J * rates, axis=-1, keepdims=True)
+
+
+# the matrices of maps between rows of Jacobians (n, 1, r, k), as `joints.maps` maps the unit rows
+MAPS: dict[str, Callable[[BallPoses], Array]] = {
+    "J from J_Q": lambda x: quaternion_to_spatial(np.eye(4), x.Q),
+    "J_Q from J": lambda x: spatial_to_quaternion(np.eye(3), x.Q),
+    "J from J_star": lambda x: constrained_to_spatial(np.eye(3), x.Q, 0),
+    "J_star from J": lambda x: spatial_to_constrained(np.eye(3), x.Q, 0),
+    "J from J_largest": lambda x: constrained_to_spatial(np.eye(3), x.Q, x.k),
+    "J_largest from J": lambda x: spatial_to_constrained(np.eye(3), x.Q, x.k),
+    "J_phi from J": lambda x: x.ball.reading.rate_matrix(x.phi[:, 0]),
+    "J from J_phi": lambda x: x.ball.reading.rate_inverse(x.phi[:, 0]),
+}
 
 
 @frozen
@@ -336,19 +352,19 @@ class Row:
 
 LARGEST = Row(
     "J from J*_Q, largest eliminated", "J", "1",
-    lambda x: constrained_to_spatial(x["J_largest"], x.Q, x.k) - x["J"], tolerance=1e-12,
+    lambda x: x.mapped("J from J_largest", x["J_largest"]) - x["J"], tolerance=1e-12,
 )  # fmt: skip
 ROWS = (
-    Row("J_phi from J_Q", "J_phi", "B", lambda x: x.reading.from_spatial(x.from_Q, x.phi) - x["J_phi"], studied=True),
+    Row("J_phi from J_Q", "J_phi", "B", lambda x: x.mapped("J_phi from J", x.from_Q) - x["J_phi"], studied=True),
     Row("J from J_Q against J from J_phi", "J", "B", lambda x: x.from_Q - x.from_phi, studied=True),
     Row("J_Q back from J_phi", "J_Q", "B", lambda x: x.back - x["J_Q"], studied=True, holds=False),
     Row("torque from that 'wrong' J_Q", "torque", "B",
-        lambda x: (x.from_Q - quaternion_to_spatial(x.back, x.Q)) * x.F, studied=True),
+        lambda x: (x.from_Q - x.mapped("J from J_Q", x.back)) * x.F, studied=True),
     Row("J_phi from J*_Q", "J_phi", "E+B",
-        lambda x: x.reading.from_spatial(x.from_star, x.phi) - x["J_phi"], studied=True),
+        lambda x: x.mapped("J_phi from J", x.from_star) - x["J_phi"], studied=True),
     Row("J from J*_Q against J from J_phi", "J", "E+B", lambda x: x.from_star - x.from_phi, studied=True),
     Row("J*_Q back from J_phi", "J*_Q", "E*B",
-        lambda x: spatial_to_constrained(x.from_phi, x.Q, 0) - x["J_star"], studied=True),
+        lambda x: x.mapped("J_star from J", x.from_phi) - x["J_star"], studied=True),
     Row("J from J_Q", "J", "1", lambda x: x.from_Q - x["J"]),
     Row("J from J*_Q", "J", "E", lambda x: x.from_star - x["J"]),
     Row("J from J_phi", "J", "B", lambda x: x.from_phi - x["J"]),
@@ -357,13 +373,13 @@ ROWS = (
     Row("J_Q of l(Q/|Q|) back from J_phi", "J_Q", "B", lambda x: x.back - x["J_normalized"]),
     LARGEST,
     Row("J*_Q from J, largest eliminated", "J*_Q", "1",
-        lambda x: spatial_to_constrained(x["J"], x.Q, x.k) - x["J_largest"], tolerance=1e-12),
+        lambda x: x.mapped("J_largest from J", x["J"]) - x["J_largest"], tolerance=1e-12),
 )  # fmt: skip
 POWER = (  # tau . omega - (-F l'), over all ball joints; other joints have the same torques by every route
     Row("-G J_Q^T F / 2", "power", "1", lambda x: x.power(x.from_Q, x.omega), tolerance=1e-12),
     Row("-E^-T J*_Q^T F", "power", "E", lambda x: x.power(x.from_star, x.omega), tolerance=1e-12),
     Row("-J_phi^T F", "power", "B",
-        lambda x: x.power(x["J_phi"], matvec(x.reading.rate_inverse(x.phi), x.omega)), tolerance=1e-12),
+        lambda x: x.power(x["J_phi"], matvec(x.map("J from J_phi"), x.omega)), tolerance=1e-12),
 )  # fmt: skip
 EXTENSIONS = {"polynomial": "J_Q", "normalized": "J_normalized", "homogeneous": "J_homogeneous"}
 SPLIT = tuple(

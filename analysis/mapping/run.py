@@ -13,6 +13,7 @@ from myoquat.data import load_model
 from myoquat.joints import condition_constrained, normalize, with_branches
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle import CubicExponentialMuscle, Model, path_jacobian
 
 from .formulas import EXTENSIONS, LARGEST, POWER, ROWS, SPLIT, BallPoses, Block, Pair
@@ -84,7 +85,7 @@ def approach_rows(pair: Pair, seed: int = 0) -> list[Record]:
     x.block["phi"][:, ball.phi] = angles  # the pose itself: an angle of 1e-14 read back from Q would be rounded
     condition = ball.reading.condition(angles)
     mapped, kept = np.full(x["J"].shape, np.nan), condition <= CONDITION_LIMIT
-    mapped[kept] = ball.reading.to_spatial(x["J_phi"][kept], x.phi[kept])
+    mapped[kept] = vecmat(x["J_phi"][kept], ball.reading.rate_inverse(x.phi[kept]))
     found = rows("gimbal lock", distance, condition, "J_phi", mapped, x)
 
     distance = DISTANCES[DISTANCES < 1]

@@ -17,6 +17,7 @@ from myoquat.joints import ArticulatedSystem, Axis, Body, CustomJoint, ModelErro
 from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
+from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
 from tests.bodies import afloat, on_hinge
 
@@ -145,8 +146,18 @@ def floating_leg() -> Model:
     return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, LAW),))
 
 
-def test_floating_joints_and_points_by_the_file_s_angles_take_part():
-    assert mapping_analysis(floating_leg(), 40).holds
+def locked_foot() -> Model:
+    """The same leg with a foot on three rotations, one of them locked, which stay angles beside the quaternions."""
+    leg, names = floating_leg(), ("roll", "lift", "spin")
+    joint = CustomJoint(names, tuple(Axis(tuple(axis), k) for k, axis in enumerate(np.eye(3))))
+    foot = Body("foot", "femur", joint, (0.0, -0.4, 0.0), mass=1.0, coordinate_names=names)
+    system, lock = ArticulatedSystem((*leg.system.bodies, foot)), Coordinate("lift", locked=True)
+    return Model(system, leg.muscles, coordinates=(lock,), start_q=tuple(system.neutral()))
+
+
+@pytest.mark.parametrize("model", [floating_leg, locked_foot])
+def test_floating_joints_points_by_angles_and_joints_that_stay_angles_take_part(model):
+    assert mapping_analysis(model(), 40).holds
 
 
 @pytest.mark.parametrize(
