@@ -6,12 +6,13 @@ ones follow. An overlap writes the same values again. In the last block of state
 the last state's row. They hold the same state and hence the same results. So no lane works on invented numbers, and
 nothing needs a mask.
 
-The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
-once. Short rows that lie one after the other are moved in place.
+Short rows are moved in place. Long ones are moved by functions that take their length as an argument, so that their
+code is the same in every kernel and is compiled once.
 """
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -24,78 +25,55 @@ from .ir import Builder, Module
 _MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
 _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
-_STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
-_PACKED = "ptr %rows, ptr %slots, i64 %length"
-_SHARED = f"{_STRIDED}, ptr %offsets"
 
 
-def read_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
-    """W rows from number `first` on into `length` slots.
+class Rows(NamedTuple):
+    """W rows of an array of the caller: the address of the first, the bytes from row to row, and how many rows follow
+    the first. Those beyond the last are the last."""
 
-    Row k begins at rows + k stride (bytes); rows beyond `last` are taken as `last`.
-    """
-    _call(b, "read_rows", _STRIDED, (rows, stride, first, last, slots, length))
+    first: str
+    stride: str
+    following: str
 
-
-def write_rows(b: Builder, rows: str, stride: str, first: str, last: str, slots: str, length: int) -> None:
-    """The way back, with the same arguments."""
-    _call(b, "write_rows", _STRIDED, (rows, stride, first, last, slots, length))
-
-
-def write_shared_slots(
-    b: Builder, rows: tuple[str, str], first: str, last: str, slots: str, behind: Sequence[int]
-) -> None:
-    """As `write_rows` from slots that lie so far behind the first; rows: their begin, and the bytes between them."""
-    offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
-    table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
-    _call(b, "write_shared_slots", _SHARED, (*rows, first, last, slots, len(behind), f"@{table}"))
+    def addresses(self, b: Builder) -> list[str]:
+        """Where each begins."""
+        found = [self.first]
+        for lane in range(1, b.lanes):
+            inside = b.let(f"icmp sge i64 {self.following}, {lane}")
+            found.append(b.offset(found[-1], b.let(f"select i1 {inside}, i64 {self.stride}, i64 0")))
+        return found
 
 
-def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, reading: bool) -> None:
-    """W rows that lie one after the other, from row `first` on, into slots or back."""
-    begin = b.offset(rows, b.let(f"mul i64 {first}, {8 * length}"))
-    if length == 1:
-        source, target = (begin, slots) if reading else (slots, begin)
-        b.store(b.load(source), target)
-    elif b.lanes == 1 or length <= _MAX_BLOCKS_IN_PLACE * b.lanes:
-        addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
-        _Transfer(b, slots).move(addresses, length, reading)
-    else:
-        _call(b, f"{'read' if reading else 'write'}_contiguous_rows", _PACKED, (begin, slots, length))
-
-
-def _call(b: Builder, name: str, parameters: str, given: Sequence[str | int]) -> None:
-    """Call a function that moves W rows, which is written at first use: rows that lie one after the other, or `stride`
-    apart; those beyond the last are the last."""
+def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, behind: Sequence[int] = ()) -> None:
+    """W rows of so many numbers into slots, or back. behind: how far each slot lies behind the first, where they do not
+    follow each other."""
+    if not behind and (b.lanes == 1 or length <= _MAX_BLOCKS_IN_PLACE * b.lanes):
+        _Transfer(b, slots).move(rows.addresses(b), length, reading)
+        return
+    name = f"{'read' if reading else 'write'}_{'scattered' if behind else 'rows'}"
+    given = [f"ptr {rows.first}", f"i64 {rows.stride}", f"i64 {rows.following}", f"ptr {slots}", f"i64 {length}"]
+    parameters = "ptr %rows, i64 %stride, i64 %following, ptr %slots, i64 %length"
+    if behind:
+        offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
+        table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
+        given, parameters = [*given, f"ptr @{table}"], f"{parameters}, ptr %offsets"
 
     def define() -> None:
-        own, addresses = b.module.builder(), list[str]()
-        for lane in range(own.lanes):
-            if parameters == _PACKED:
-                addresses.append(own.offset("%rows", own.let(f"mul i64 %length, {8 * lane}")))
-                continue
-            row = own.let(f"add i64 %first, {lane}")
-            inside = own.let(f"icmp slt i64 {row}, %last")
-            row = own.let(f"select i1 {inside}, i64 {row}, i64 %last")
-            addresses.append(own.offset("%rows", own.let(f"mul i64 {row}, %stride")))
-        transfer = _Transfer(own, "%slots", "%offsets" if parameters == _SHARED else None)
-        transfer.move_any(addresses, name.startswith("read"))
+        own = b.module.builder()
+        transfer = _Transfer(own, "%slots", "%offsets" if behind else "")
+        transfer.move_any(Rows("%rows", "%stride", "%following").addresses(own), reading)
         own.line("ret void")
         b.module.define(name, "void", parameters, own, shared=True)
 
-    types = (parameter.split()[0] for parameter in parameters.split(", "))
-    passed = ", ".join(f"{llvm_type} {value}" for llvm_type, value in zip(types, given, strict=True))
-    b.line(f"call void @{b.module.once(name, define)}({passed})")
+    b.line(f"call void @{b.module.once(name, define)}({', '.join(given)})")
 
 
 class _Transfer:
     """Moves W rows between their addresses and slots. offsets: a table of how many bytes each slot lies behind the
-    first, None where they follow each other."""
+    first; none where they follow each other."""
 
-    def __init__(self, b: Builder, slots: str, offsets: str | None = None) -> None:
-        self.b = b
-        self.offsets = offsets
-        self.slots = slots
+    def __init__(self, b: Builder, slots: str, offsets: str = "") -> None:
+        self.b, self.slots, self.offsets = b, slots, offsets
 
     def move(self, rows: list[str], length: int, reading: bool) -> None:
         """All columns of rows of a known length, in blocks of the largest power of two that fits."""
@@ -138,7 +116,7 @@ class _Transfer:
 
     def _slot(self, column: str, k: int) -> str:
         """Address of the slot of column + k."""
-        if self.offsets is not None:
+        if self.offsets:
             row = self.b.offset(self.offsets, self.b.let(f"mul i64 {column}, 8"))
             return self.b.offset(self.slots, self.b.load(self.b.offset(row, 8 * k), "i64"))
         first = self.b.offset(self.slots, self.b.let(f"mul i64 {column}, {8 * self.b.lanes}"))
@@ -231,101 +209,43 @@ class Port(NamedTuple):
 def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Sequence[Port], size: int) -> None:
     """Define ENTRY: for every W states read `inputs`, call `void body(ptr frame)`, and write `outputs`. A module that
     takes several blocks of W states together calls `void body(ptr frame, i64 count)` for them, on frames of `size`
-    bytes.
-
-    Whole blocks of W states whose rows all lie one after the other are moved in place; others by functions.
-    """
+    bytes."""
     b = module.builder()
-    arrays = [
-        _Array(port, b.load(b.offset("%table", 16 * k), "ptr"), b.load(b.offset("%table", 16 * k + 8), "i64"))
-        for k, port in enumerate([*inputs, *outputs])
-    ]
-    read, written = arrays[: len(inputs)], arrays[len(inputs) :]
+    ports = [*inputs, *outputs]
+    arrays = [(b.load(b.offset("%table", 16 * k), "ptr"), b.load(b.offset("%table", 16 * k + 8), "i64"))
+              for k in range(len(ports))]  # fmt: skip
+    several, together = module.blocks > 1, module.lanes * module.blocks
     last = b.let("sub i64 %end, 1")
-    middle = _packed_until(b, arrays)
-    for begin, end, packed in (("%begin", middle, True), (middle, "%end", False)):
-        with b.loop(begin, end, module.lanes * module.blocks) as first:
-            states = _Together(b, first, end, size)
-            for array, frame, own in states.of(read):
-                array.move(b, frame, own, last, read_rows, packed)
-            states.call(body)
-            if not packed:
-                states.fill_up(written)
-            for array, frame, own in states.of(written):
-                array.move(b, frame, own, last, write_rows, packed)
+
+    with b.loop("%begin", "%end", together) as first:
+        count = ""
+        if several:
+            remaining = b.let(f"sub i64 %end, {first}")
+            fewer = b.let(f"icmp slt i64 {remaining}, {together}")
+            count = b.let(f"select i1 {fewer}, i64 {remaining}, i64 {together}")
+
+        @contextmanager
+        def every_block() -> Iterator[tuple[str, str]]:
+            """The frame and the first state of every block."""
+            if not several:
+                yield "%frame", first
+                return
+            with b.loop(0, count, b.lanes) as own:
+                frame = b.offset("%frame", b.let(f"mul i64 {b.let(f'udiv i64 {own}, {b.lanes}')}, {size}"))
+                yield frame, b.let(f"add i64 {first}, {own}")
+
+        def move(chosen: slice, reading: bool) -> None:
+            with every_block() as (frame, state):
+                following = b.let(f"sub i64 {last}, {state}")
+                for port, (pointer, stride) in zip(ports[chosen], arrays[chosen], strict=True):
+                    rows = Rows(b.offset(pointer, b.let(f"mul i64 {state}, {stride}")), stride, following)
+                    move_rows(b, rows, b.slot(frame, port.slot), port.length, reading, port.shared_slots)
+
+        move(slice(len(inputs)), True)
+        b.line(f"call void @{body}(ptr %frame{f', i64 {count}' if several else ''})")
+        for port in outputs if several else ():  # lanes beyond the last state hold the same, since all are written
+            own = handed([(b.slot("%frame", port.slot), size)])
+            b.line(f"call void @{padded(module)}(i64 {count}, i64 {port.length}{own})")
+        move(slice(len(inputs), None), False)
     b.line("ret void")
     module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
-
-
-def _packed_until(b: Builder, arrays: Sequence["_Array"]) -> str:
-    """The state up to which whole blocks of packed rows reach: `begin` where an array's rows have gaps."""
-    packed = "true"
-    for array in arrays:
-        if array.port.length:
-            packed = b.let(f"and i1 {packed}, {b.let(f'icmp eq i64 {array.stride}, {8 * array.port.length}')}")
-    count = b.let("sub i64 %end, %begin")
-    whole = b.let(f"and i64 {count}, {-b.lanes}")
-    return b.let(f"add i64 %begin, {b.let(f'select i1 {packed}, i64 {whole}, i64 0')}")
-
-
-class _Array(NamedTuple):
-    """An array of the caller in machine code."""
-
-    port: Port
-    pointer: str
-    stride: str
-
-    def move(self, b: Builder, frame: str, first: str, last: str, function: Callable[..., None], packed: bool) -> None:
-        """W rows between a frame and the array."""
-        if not self.port.length:
-            return
-        slots = b.slot(frame, self.port.slot)
-        if self.port.shared_slots:
-            write_shared_slots(b, (self.pointer, self.stride), first, last, slots, self.port.shared_slots)
-        elif packed:
-            move_packed(b, self.pointer, first, slots, self.port.length, function is read_rows)
-        else:
-            function(b, self.pointer, self.stride, first, last, slots, self.port.length)
-
-
-class _Together(NamedTuple):
-    """The states that go through the body together, from `first` on but none from `end` on. size: the bytes from frame
-    to frame."""
-
-    b: Builder
-    first: str
-    end: str
-    size: int
-
-    def of(self, arrays: Sequence[_Array]) -> Iterator[tuple[_Array, str, str]]:
-        """Every array, with the frame and the first state of every block in turn."""
-        b = self.b
-        if b.module.blocks == 1:
-            yield from ((array, "%frame", self.first) for array in arrays)
-            return
-        with b.loop(0, self._count(), b.lanes) as own:
-            frame = b.offset("%frame", b.let(f"mul i64 {b.let(f'udiv i64 {own}, {b.lanes}')}, {self.size}"))
-            first = b.let(f"add i64 {self.first}, {own}")
-            yield from ((array, frame, first) for array in arrays)
-
-    def call(self, body: str) -> None:
-        """The body."""
-        if self.b.module.blocks == 1:
-            self.b.line(f"call void @{body}(ptr %frame)")
-        else:
-            self.b.line(f"call void @{body}(ptr %frame, i64 {self._count()})")
-
-    def fill_up(self, arrays: Sequence[_Array]) -> None:
-        """Lanes beyond the last state hold the same as that, since all lanes are written."""
-        b = self.b
-        if b.module.blocks > 1:
-            for array in arrays:
-                first = b.slot("%frame", array.port.slot)
-                numbers = f"i64 {self._count()}, i64 {array.port.length}{handed([(first, self.size)])}"
-                b.line(f"call void @{padded(b.module)}({numbers})")
-
-    def _count(self) -> str:
-        """How many states there are."""
-        b, most = self.b, self.b.lanes * self.b.module.blocks
-        left = b.let(f"sub i64 {self.end}, {self.first}")
-        return b.let(f"select i1 {b.let(f'icmp slt i64 {left}, {most}')}, i64 {left}, i64 {most}")

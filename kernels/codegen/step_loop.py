@@ -4,7 +4,7 @@ A step is one traced formula, and everything of W states lives in one frame. The
 every step from tables, takes the step as long as a lane runs, and stores rows of the trajectory.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -13,13 +13,14 @@ from myoquat.kernels.codegen import slots
 from myoquat.kernels.tracing.tape import Signature, Traced
 
 from .constructs import write_formula
-from .driver import ENTRY, Port, read_rows, write_rows
-from .ir import Builder, Module, double
+from .driver import ENTRY, Port, Rows, move_rows
+from .ir import Module, double
 from .parts import Size, slots_in, take_ports
 from .slots import Frame, turns
 
-# 8 bytes each at the head of the table of a call
-HEADER = ("first", "until", "every", "start", "step", "index", "weight")
+# 8 bytes each at the head of the table of a call, with their types
+HEADER = {"first": "i64", "until": "i64", "every": "i64", "start": "double", "step": "double", "index": "ptr",
+          "weight": "ptr"}  # fmt: skip
 
 
 class Outcome(IntEnum):
@@ -78,152 +79,108 @@ class StepPlan:
         return digest("steps", shapes, self.step.identity())
 
 
-# ---- Inputs that change with time: rows of a table, interpolated, into the frame -------------------------------
-
-
-_PARAMETERS = (
-    "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, ptr %spare, ptr %loaded, i64 %index, double %weight"
-)
-
-
-def _read_sample(module: Module, length: int) -> str:
-    """Name of a function (rows, stride, first, last, slots, spare, loaded, index, weight).
-
-    Puts (1 - weight) row[index] + weight row[index + 1] of W states' tables into `length` slots. `loaded` remembers the
-    index of a row taken as it is, so that a constant input is read once. `spare`: `length` slots to work in.
-    """
-    name = f"read_sample_{length}"
-
-    def write() -> None:
-        b = module.builder()
-        exact = b.let("fcmp oeq double %weight, 0.0")
-        held = b.let(f"icmp eq i64 {b.load('%loaded', 'i64')}, %index")
-        with b.when(b.let(f"xor i1 {b.let(f'and i1 {exact}, {held}')}, true")):
-            row = b.offset("%rows", b.let(f"mul i64 %index, {8 * length}"))
-            read_rows(b, row, "%stride", "%first", "%last", "%slots", length)
-            b.store(b.let(f"select i1 {exact}, i64 %index, i64 -1"), "%loaded", "i64")
-            with b.when(b.let(f"xor i1 {exact}, true")):
-                read_rows(b, b.offset(row, 8 * length), "%stride", "%first", "%last", "%spare", length)
-                weight = b.splat("%weight")
-                for at in turns(b, length):
-                    low, high = (b.load(at(Port(0, length), base)) for base in ("%slots", "%spare"))
-                    b.store(b.fma(weight, b.sub(high, low), low), at(Port(0, length), "%slots"))
-        b.line("ret void")
-        module.define(name, "void", _PARAMETERS, b)
-
-    return module.once(name, write)
-
-
 # ---- the functions of a step loop --------------------------------------------------------------------------
 
 
 _PRICE_COMPONENT = 0.3  # nanoseconds per component of the state and step, beside the formulas
+_SAMPLE = "ptr %rows, i64 %stride, i64 %following, ptr %slots, ptr %spare, double %weight"
+
+
+def _read_sample(module: Module, length: int) -> str:
+    """Name of a function that puts a row, and of the next one its weight, linearly, into `length` slots: of W states,
+    as `Rows`. `spare` are as many slots to work in."""
+
+    def write() -> None:
+        b = module.builder()
+        move_rows(b, Rows("%rows", "%stride", "%following"), "%slots", length, reading=True)
+        with b.when(b.let("fcmp une double %weight, 0.0")):
+            after = Rows(b.offset("%rows", 8 * length), "%stride", "%following")
+            move_rows(b, after, "%spare", length, reading=True)
+            weight = b.splat("%weight")
+            for at in turns(b, length):
+                low, high = (b.load(at(Port(0, length), base)) for base in ("%slots", "%spare"))
+                b.store(b.fma(weight, b.sub(high, low), low), at(Port(0, length), "%slots"))
+        b.line("ret void")
+        module.define(name, "void", _SAMPLE, b)
+
+    name = f"read_sample_{length}"
+    return module.once(name, write)
 
 
 def write_steps(plan: StepPlan, module: Module) -> Size:
     """Define ENTRY for a step loop. It takes the table: HEADER, then (pointer, stride) of parameters, inputs,
     trajectory, state, stopping step (NaN: none) and `Outcome`. It goes on from the last three, and does the steps from
     `first` to `until`. Of the trajectory it writes the rows behind the first."""
-    return _Writer(plan, module).write()
+    frame, signature, nodes = Frame(module), plan.step.signature, len(plan.nodes)
+    at = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
+    x, following = at["x"], Port(frame.take(plan.size + 3), plan.size + 3)
+    state = x._replace(length=plan.size)
+    running, stopped, reason = (Port(x.slot + plan.size + k, 1) for k in range(3))
+    spare = frame.take(max([0, *plan.inputs.values()]))
+    cost = write_formula(plan.step, module, "step", frame, at, dict.fromkeys(signature.outputs, following))
+
+    b = module.builder()
+    begun, until, every, start, h, indices, weights = (
+        b.load(b.offset("%table", 8 * k), llvm_type) for k, llvm_type in enumerate(HEADER.values())
+    )
+    arrays = []
+    for k in range(len(plan.parameters) + len(plan.inputs) + 4):
+        row = b.offset("%table", 8 * len(HEADER) + 16 * k)
+        arrays.append((b.load(row, "ptr"), b.load(b.offset(row, 8), "i64")))
+    parameters, inputs = arrays[: len(plan.parameters)], arrays[len(plan.parameters) : -4]
+    trajectory, *kept = arrays[-4:]  # the others from call to call
+    b.store(b.splat(h), b.slot("%frame", at["h"].slot))
+
+    with b.loop("%begin", "%end", module.lanes) as first:
+        more = b.let(f"sub i64 {b.let('sub i64 %end, 1')}, {first}")
+
+        def rows(array: tuple[str, str], length: int, index: str = "0") -> Rows:
+            """Rows of the states, of an array with several of so many numbers for each."""
+            begin = b.offset(array[0], b.let(f"mul i64 {first}, {array[1]}"))
+            return Rows(b.offset(begin, b.let(f"mul i64 {index}, {8 * length}")), array[1], more)
+
+        def move(array: tuple[str, str], port: Port, reading: bool, index: str = "0") -> None:
+            move_rows(b, rows(array, port.length, index), b.slot("%frame", port.slot), port.length, reading)
+
+        for array, key in zip(parameters, plan.parameters, strict=True):
+            move(array, at[key], reading=True)
+        for array, port in zip(kept, (state, stopped, reason), strict=True):
+            move(array, port, reading=True)
+        lasts = b.number(b.compare("uno", b.load(b.slot("%frame", stopped.slot)), 0.0))
+        b.store(lasts, b.slot("%frame", running.slot))
+        with b.loop(begun, until) as s:
+            after = b.let(f"add i64 {s}, 1")
+            with b.when(b.any(b.truth(b.load(b.slot("%frame", running.slot))))):
+                number = b.let(f"sitofp i64 {s} to double")
+                for k, node in enumerate((*plan.nodes, 1.0)):
+                    moved = b.let(f"fmul double {b.let(f'fadd double {number}, {double(node)}')}, {h}")
+                    time = b.let(f"fadd double {start}, {moved}")
+                    b.store(b.splat(time), b.slot("%frame", at["t"].slot + k))
+                steps = b.splat(b.let(f"fadd double {number}, {double(1.0)}"))
+                b.store(steps, b.slot("%frame", at["steps"].slot))
+                for k, (key, length) in enumerate(plan.inputs.items()):
+                    for node in range(nodes if length else 0):
+                        place = b.let(f"mul i64 {s}, {8 * len(plan.inputs) * nodes}")
+                        place = b.let(f"add i64 {place}, {8 * (k * nodes + node)}")
+                        index = b.load(b.offset(indices, place), "i64")
+                        weight = b.load(b.offset(weights, place), "double")
+                        sample, slot = rows(inputs[k], length, index), at[key].slot + node * length
+                        b.line(
+                            f"call void @{_read_sample(module, length)}(ptr {sample.first}, i64 {sample.stride}, "
+                            f"i64 {more}, ptr {b.slot('%frame', slot)}, ptr {b.slot('%frame', spare)}, double {weight})"
+                        )
+                b.line("call void @step(ptr %frame)")
+                slots.copy_port(b, following, x)
+            with b.when(b.let(f"icmp eq i64 {b.let(f'srem i64 {after}, {every}')}, 0")):
+                move(trajectory, state, False, b.let(f"sdiv i64 {after}, {every}"))
+        for array, port in zip(kept, (state, stopped, reason), strict=True):
+            move(array, port, reading=False)
+    b.line("ret void")
+    module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
+    price = cost.price + _PRICE_COMPONENT * plan.size
+    return Size(slots_in(frame.finish(), module.lanes), cost.operations, price)
 
 
 def notes_of_steps(plan: StepPlan) -> dict[str, Any]:
     """Those of a kernel without arrays: what a loop takes and gives is said by those who call it."""
     return Signature("steps", {}, {}).notes()
-
-
-class _Writer:
-    """Writes the functions of a step loop, from the innermost out."""
-
-    def __init__(self, plan: StepPlan, module: Module) -> None:
-        self.plan, self.module, self.frame = plan, module, Frame(module)
-        signature = plan.step.signature
-        self.at = take_ports(self.frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
-        self.x, self.following = self.at["x"], Port(self.frame.take(plan.size + 3), plan.size + 3)
-        self.state = self.x._replace(length=plan.size)
-        self.running, *outcome = (Port(self.x.slot + plan.size + k, 1) for k in range(3))
-        self.kept = [self.state, *outcome]  # from call to call
-        self.loaded = self.frame.take(len(plan.inputs) * len(plan.nodes))  # i64: the row that slots of an input hold
-        self.spare = self.frame.take(max([0, *plan.inputs.values()]))
-        self.trajectory = len(plan.parameters) + len(plan.inputs)  # its number among the arrays
-
-    def write(self) -> Size:
-        lanes = self.module.lanes
-        outputs = dict.fromkeys(self.plan.step.signature.outputs, self.following)
-        cost = write_formula(self.plan.step, self.module, "step", self.frame, self.at, outputs)
-        self._advance()
-        self._entry()
-        price = cost.price + _PRICE_COMPONENT * self.plan.size
-        return Size(slots_in(self.frame.finish(), lanes), cost.operations, price)
-
-    def _advance(self) -> None:
-        """advance(frame, table, s, first, last): one step, from s to s + 1, of the lanes that run."""
-        b, count = self.module.builder(), len(self.plan.nodes)
-        start, h = (self._header(b, key, "double") for key in ("start", "step"))
-        step = b.let("sitofp i64 %s to double")
-        for k, node in enumerate((*self.plan.nodes, 1.0)):
-            steps = b.let(f"fadd double {step}, {double(node)}")
-            moved = b.let(f"fmul double {steps}, {h}")
-            b.store(b.splat(b.let(f"fadd double {start}, {moved}")), b.slot("%frame", self.at["t"].slot + k))
-        b.store(b.splat(b.let(f"fadd double {step}, {double(1.0)}")), b.slot("%frame", self.at["steps"].slot))
-        for number, (key, length) in enumerate(self.plan.inputs.items()):
-            for node in range(count if length else 0):
-                self._load_input(b, number, node, Port(self.at[key].slot + node * length, length))
-        b.line("call void @step(ptr %frame)")
-        slots.copy_port(b, self.following, self.x)
-        b.line("ret void")
-        self.module.define("advance", "void", "ptr %frame, ptr %table, i64 %s, i64 %first, i64 %last", b)
-
-    def _load_input(self, b: Builder, number: int, node: int, port: Port) -> None:
-        """An input at a node of step %s: row index, and share of the next row, from the caller."""
-        of_step, own = len(self.plan.inputs) * len(self.plan.nodes), number * len(self.plan.nodes) + node
-        place = b.let(f"mul i64 %s, {of_step}")
-        place = b.let(f"mul i64 {b.let(f'add i64 {place}, {own}')}, 8")
-        index = b.load(b.offset(self._header(b, "index", "ptr"), place), "i64")
-        weight = b.load(b.offset(self._header(b, "weight", "ptr"), place), "double")
-        pointer, stride = self._array(b, len(self.plan.parameters) + number)
-        rows, spare, loaded = (b.slot("%frame", slot) for slot in (port.slot, self.spare, self.loaded + own))
-        b.line(
-            f"call void @{_read_sample(self.module, port.length)}(ptr {pointer}, i64 {stride}, i64 %first, i64 %last, "
-            f"ptr {rows}, ptr {spare}, ptr {loaded}, i64 {index}, double {weight})"
-        )
-
-    def _header(self, b: Builder, key: str, llvm_type: str) -> str:
-        return b.load(b.offset("%table", 8 * HEADER.index(key)), llvm_type)
-
-    def _array(self, b: Builder, number: int) -> tuple[str, str]:
-        """(pointer, stride) of array `number` of the table."""
-        base = 8 * len(HEADER) + 16 * number
-        return b.load(b.offset("%table", base), "ptr"), b.load(b.offset("%table", base + 8), "i64")
-
-    def _entry(self) -> None:
-        b, plan = self.module.builder(), self.plan
-        begun, until, every = (self._header(b, key, "i64") for key in ("first", "until", "every"))
-        b.store(b.splat(self._header(b, "step", "double")), b.slot("%frame", self.at["h"].slot))
-        last = b.let("sub i64 %end, 1")
-        running, stopped = (b.slot("%frame", self.running.slot + k) for k in range(2))
-        with b.loop("%begin", "%end", self.module.lanes) as first:
-
-            def move(way: Callable[..., None], number: int, port: Port, row: str = "0") -> None:
-                """Rows of an array of the table."""
-                pointer, stride = self._array(b, number)
-                rows = b.offset(pointer, b.let(f"mul i64 {row}, {8 * port.length}"))
-                way(b, rows, stride, first, last, b.slot("%frame", port.slot), port.length)
-
-            for number, port in enumerate(map(self.at.__getitem__, plan.parameters)):
-                move(read_rows, number, port)
-            for number, port in enumerate(self.kept, start=self.trajectory + 1):
-                move(read_rows, number, port)
-            b.store(b.number(b.compare("uno", b.load(stopped), 0.0)), running)
-            for k in range(len(plan.inputs) * len(plan.nodes)):
-                b.store("-1", b.slot("%frame", self.loaded + k), "i64")
-            with b.loop(begun, until) as s:
-                with b.when(b.any(b.truth(b.load(running)))):
-                    b.line(f"call void @advance(ptr %frame, ptr %table, i64 {s}, i64 {first}, i64 {last})")
-                after = b.let(f"add i64 {s}, 1")
-                with b.when(b.let(f"icmp eq i64 {b.let(f'srem i64 {after}, {every}')}, 0")):
-                    move(write_rows, self.trajectory, self.state, b.let(f"sdiv i64 {after}, {every}"))
-            for number, port in enumerate(self.kept, start=self.trajectory + 1):
-                move(write_rows, number, port)
-        b.line("ret void")
-        self.module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
