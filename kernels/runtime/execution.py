@@ -75,33 +75,45 @@ def split_and_run(
     if nanoseconds < short and cancellation is None:
         task(0, states) if steps is None else task(0, states, 0, steps)  # most calls are short
         return
-    blocks = -(-states // lanes)
-    parts = min(int(nanoseconds / _MIN_PART_NANOSECONDS), _PARTS_PER_THREAD * threads, blocks)
-    stop = threading.Event()
-
-    def check() -> bool:
-        if cancellation is not None and cancellation.is_set():
-            raise Cancelled("the work was cancelled")
-        return stop.is_set()
-
-    def chunks() -> "_Chunks":
-        return _Chunks(task, lanes, steps, nanoseconds / max(states, 1) / 1e9, check)
-
-    if threads == 1 or parts < 2:
-        chunks().run(0, states)
-        return
-    edges = [min(blocks * k // parts * lanes, states) for k in range(parts + 1)]
-    left = deque(pairwise(edges))
+    call = (lambda begin, end, first, until: task(begin, end)) if steps is None else task
+    whole, blocks, together = 1 if steps is None else steps, -(-states // lanes), BLOCKS_PER_CALL * lanes
+    parts = 1 if threads == 1 else min(int(nanoseconds / _MIN_PART_NANOSECONDS), _PARTS_PER_THREAD * threads, blocks)
+    edges = [min(blocks * k // parts * lanes, states) for k in range(parts)] if parts > 1 else [0]
+    left, stop = deque(pairwise([*edges, states])), threading.Event()
 
     def work() -> None:
-        own = chunks()
-        while not stop.is_set():
+        seconds = max(nanoseconds / 1e9 / max(states * whole, 1), 1e-12)  # of a step of a state, roughly
+        count = FIRST_SECONDS / seconds  # steps of states in the next chunk
+        while left:
             try:
-                part = left.popleft()
-            except IndexError:
+                begin, end = left.popleft()
+            except IndexError:  # another thread was faster
                 return
-            own.run(*part)
+            while begin < end:
+                size, first = int(count) // max(whole, 1), 0
+                if size < end - begin:
+                    # Blocks that a kernel takes together are one chunk if they do not take too long.
+                    if size < together and together * whole * seconds < MAX_CHUNK_SECONDS:
+                        size = together
+                    unit = together if size >= together else lanes
+                    size = max(size // unit * unit, lanes)
+                size = min(size, end - begin)
+                while first < whole:
+                    if cancellation is not None and cancellation.is_set():
+                        raise Cancelled("the work was cancelled")
+                    if stop.is_set():
+                        return
+                    fits = size * whole * seconds < MAX_CHUNK_SECONDS
+                    until = whole if fits else min(first + max(int(count) // size, 1), whole)
+                    started, done = time.perf_counter(), size * (until - first)
+                    call(begin, begin + size, first, until)
+                    seconds = max((time.perf_counter() - started) / done, 1e-12)
+                    count, first = min(CHUNK_SECONDS / seconds, MAX_GROWTH * max(done, count)), until
+                begin += size
 
+    if len(left) == 1:
+        work()
+        return
     pool = _pools.get(threads) or _pools.setdefault(threads, futures.ThreadPoolExecutor(threads - 1, "kernels"))
     others = [pool.submit(work) for _ in range(threads - 1)]
     try:
@@ -113,65 +125,3 @@ def split_and_run(
         futures.wait(others)
     for other in others:
         other.result()
-
-
-class _Chunks:
-    """A task over states, and where it has `steps` over these, in chunks that take about as long as an interrupt may
-    wait. `seconds`: a rough estimate for a state. `check` tells whether to stop, between chunks."""
-
-    def __init__(
-        self, task: Callable[..., None], lanes: int, steps: int | None, seconds: float, check: Callable[[], bool]
-    ) -> None:
-        self._task, self._lanes, self._check = task, lanes, check
-        self._stepped, self._steps = steps is not None, 1 if steps is None else steps
-        self._seconds = max(seconds / max(self._steps, 1), 1e-12)  # of a step of a state
-        self._count = FIRST_SECONDS / self._seconds  # steps of states in the next chunk
-
-    def run(self, begin: int, end: int) -> None:
-        """The task from state to state."""
-        if (end - begin) * self._steps <= self._count:
-            self._check()
-            self._call(begin, end, 0, self._steps)
-            return
-        while begin < end and not self._check():
-            states = min(self._states(), end - begin)
-            if self._fits(states) or self._steps == 1:
-                self._timed(begin, begin + states, 0, self._steps)
-            else:
-                self._by_steps(begin, begin + states)
-            begin += states
-
-    def _states(self) -> int:
-        """States of the next chunk: as many blocks as a kernel takes together, if they do not take too long."""
-        together = BLOCKS_PER_CALL * self._lanes
-        states = int(self._count) // self._steps
-        if states < together and together * self._steps * self._seconds < MAX_CHUNK_SECONDS:
-            return together
-        unit = together if states >= together else self._lanes
-        return max(states // unit * unit, self._lanes)
-
-    def _fits(self, states: int) -> bool:
-        """Whether all steps of so many states are no more than a chunk."""
-        return states * self._steps * self._seconds < MAX_CHUNK_SECONDS
-
-    def _by_steps(self, begin: int, end: int) -> None:
-        """One block of states, some steps at a time."""
-        first = 0
-        while first < self._steps and not self._check():
-            until = min(first + max(int(self._count) // (end - begin), 1), self._steps)
-            self._timed(begin, end, first, until)
-            first = until
-
-    def _timed(self, begin: int, end: int, first: int, until: int) -> None:
-        """A chunk, and how long the next one may be."""
-        started = time.perf_counter()
-        self._call(begin, end, first, until)
-        count = (end - begin) * (until - first)
-        self._seconds = max((time.perf_counter() - started) / count, 1e-12)
-        self._count = min(CHUNK_SECONDS / self._seconds, MAX_GROWTH * max(count, self._count))
-
-    def _call(self, begin: int, end: int, first: int, until: int) -> None:
-        if self._stepped:
-            self._task(begin, end, first, until)
-        else:
-            self._task(begin, end)
