@@ -43,7 +43,6 @@ class Batch:
     shape: Shape
     states: int
     converted: int
-    plain: bool = False  # whether every array is packed
 
 
 def bind(signature: Signature, positional: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -78,46 +77,32 @@ def gather(signature: Signature, given: Sequence[Any]) -> Batch:
     Raises ValueError naming the kernel, the input, the given and the wanted shape. float64 arrays whose rows are
     contiguous are used where they lie. An input without batch axes is read with stride 0.
     """
-    if (quick := _side_by_side(signature, given)) is not None:
-        return quick
-    converted = 0
-    arrays = []
+    arrays, batches, converted, packed = [], [], 0, True
     for (name, shape), x in zip(signature.inputs.items(), given, strict=True):
-        array, copied = _float_rows(signature.name, name, shape, x)
-        converted += copied
-        arrays.append(array)
-    shapes = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, signature.inputs.values(), strict=True)]
-    try:
-        whole = np.broadcast_shapes(*shapes)
-    except ValueError:
-        listed = ", ".join(f"'{n}' {s}" for n, s in zip(signature.inputs, shapes, strict=False))
-        raise ValueError(f"kernel '{signature.name}': leading axes do not broadcast: {listed}") from None
-    result = Batch([], [], whole, math.prod(whole), converted)
-    for array, shape in zip(arrays, signature.inputs.values(), strict=True):
-        rows, stride = _strided(array, shape, whole)
-        result.arrays.append(rows)
-        result.rows.append((address(rows), stride))
-    return result
-
-
-def _side_by_side(signature: Signature, given: Sequence[Any]) -> Batch | None:
-    """The common case in a few steps: C-order float64 arrays of one batch shape. None if it is not that."""
-    whole: Shape | None = None
-    rows = []
-    for x, shape, size in zip(given, signature.inputs.values(), signature.input_sizes, strict=True):
+        array, axes = x, len(shape)
         if (
             type(x) is not np.ndarray
             or x.dtype is not _FLOAT
             or x.flags.num & _C_ORDER_AND_ALIGNED != _C_ORDER_AND_ALIGNED
+            or x.shape[x.ndim - axes :] != shape
         ):
-            return None
-        found = x.shape
-        axes = len(found) - len(shape)
-        if axes < 0 or found[axes:] != shape or (whole is not None and found[:axes] != whole):
-            return None
-        whole = found[:axes]
-        rows.append((address(x), 8 * size))
-    return Batch(list(given), rows, whole or (), math.prod(whole or ()), 0, True)
+            array, copied = _float_rows(signature.name, name, shape, x)
+            converted, packed = converted + copied, packed and array.flags.c_contiguous
+        arrays.append(array)
+        batches.append(array.shape[: array.ndim - axes])
+    whole: Shape = batches[0] if batches else ()
+    if packed and batches.count(whole) == len(batches):
+        rows = [(address(array), 8 * size) for array, size in zip(arrays, signature.input_sizes, strict=True)]
+        return Batch(arrays, rows, whole, math.prod(whole), converted)
+    try:
+        whole = np.broadcast_shapes(*batches)
+    except ValueError:
+        listed = ", ".join(f"'{n}' {s}" for n, s in zip(signature.inputs, batches, strict=False))
+        raise ValueError(f"kernel '{signature.name}': leading axes do not broadcast: {listed}") from None
+    strided = [_strided(array, shape, whole) for array, shape in zip(arrays, signature.inputs.values(), strict=True)]
+    arrays = [array for array, _ in strided]
+    rows = [(address(array), stride) for array, stride in strided]
+    return Batch(arrays, rows, whole, math.prod(whole), converted)
 
 
 def _float_rows(kernel: str, name: str, shape: Shape, x: Any) -> tuple[np.ndarray, bool]:
@@ -217,10 +202,6 @@ def _check_apart(signature: Signature, given: Sequence[np.ndarray]) -> None:
 
 def _check_overlap(kernel: str, name: str, array: np.ndarray, batch: Batch) -> None:
     first, size, states = address(array), array.nbytes, batch.states
-    for source, (begin, stride) in zip(batch.arrays, batch.rows, strict=True):
-        if batch.plain:
-            apart = begin + stride * states <= first or first + size <= begin
-        else:
-            apart = not np.may_share_memory(source, array)
-        if not apart and size and (begin, stride) != (first, size // states):
+    for source, row in zip(batch.arrays, batch.rows, strict=True):
+        if size and np.may_share_memory(source, array) and row != (first, size // states):
             raise ValueError(f"kernel '{kernel}': out for '{name}' overlaps an input; give it its own memory")

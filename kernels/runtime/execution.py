@@ -75,7 +75,7 @@ def split_and_run(
     if nanoseconds < short and cancellation is None:
         task(0, states) if steps is None else task(0, states, 0, steps)  # most calls are short
         return
-    call = (lambda begin, end, first, until: task(begin, end)) if steps is None else task
+    call: Callable[..., None] = (lambda begin, end, first, until: task(begin, end)) if steps is None else task
     whole, blocks, together = 1 if steps is None else steps, -(-states // lanes), BLOCKS_PER_CALL * lanes
     parts = 1 if threads == 1 else min(int(nanoseconds / _MIN_PART_NANOSECONDS), _PARTS_PER_THREAD * threads, blocks)
     edges = [min(blocks * k // parts * lanes, states) for k in range(parts)] if parts > 1 else [0]
