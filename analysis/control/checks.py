@@ -95,7 +95,7 @@ def check_finite(discretization: Discretization, x: Array) -> None:
             wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
             if wrong.any():
                 k, i = map(int, np.argwhere(wrong)[0])
-                fraction, at = float(block.times[k]), ""
+                fraction, at = float(block.times[k, i if output == "rows" else 0]), ""
                 if np.isfinite(fraction):
                     node, interval = (
                         np.abs(statement.mesh - fraction) < 1e-12,

@@ -2,7 +2,7 @@
 solution says per site."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 from .conditions import BoundaryConstraint, PathCondition
 from .goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from .plants import Plant
-from .points import Names, Point
+from .points import Point
 from .program import Block, BlockFormula, Program
 from .transcriptions import (
     FIELDS,
@@ -65,13 +65,6 @@ class Statement:
     def fixed(self) -> bool:
         """Whether the duration is given."""
         return self.duration[0] == self.duration[1]
-
-    @property
-    def names(self) -> Names:
-        """Names of all quantities of a point."""
-        plant = self.plant
-        unknown = plant.unknown.names
-        return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names, unknown)
 
     def bound(self, p: Array) -> "Statement":
         """The same with values (np,) of the unknown parameters, floats or symbols."""
@@ -130,14 +123,28 @@ class Rows:
     names: list[str] = field(default_factory=list)
     fractions: list[float] = field(default_factory=list)
 
-    def add(self, bounds: Array, names: tuple[str, ...], fractions: Array) -> Array:
-        """(b, nr) indices of new rows with bounds (nr, 2), at b instances."""
+    def add(self, fractions: Array, names: Sequence[str],
+            conditions: Sequence[PathCondition | BoundaryConstraint] = ()) -> "Added":  # fmt: skip
+        """New rows at fractions (b, rows) or (b, 1) of b instances: those that are zero, with names, and those of
+        conditions."""
         b, start = len(fractions), len(self.names)
-        self.lower.append(np.tile(bounds[:, 0], b))
-        self.upper.append(np.tile(bounds[:, 1], b))
+        low, high = np.concatenate([np.zeros((len(names), 2)), *(c.interval for c in conditions)]).T
+        names = (*names, *(c.title for c in conditions for _ in c.interval))
+        self.lower.append(np.tile(low, b))
+        self.upper.append(np.tile(high, b))
         self.names += [*names] * b
-        self.fractions += [float(x) for x in np.repeat(fractions, len(names))]
-        return start + np.arange(b * len(names)).reshape(b, len(names))
+        self.fractions += np.broadcast_to(fractions, (b, len(names))).ravel().tolist()
+        indices = start + np.arange(b * len(names)).reshape(b, len(names))
+        return Added(indices, names, np.broadcast_to(fractions, (b, max(len(names), 1))))
+
+
+class Added(NamedTuple):
+    """Rows of b instances: their indices (b, nr), names, and times as fractions of the duration (b, nr), at least one
+    column."""
+
+    indices: Array
+    names: tuple[str, ...]
+    times: Array
 
 
 @contextmanager
@@ -283,9 +290,10 @@ class Discretization:
         else:
             assert isinstance(transcription, Collocation)
             slots, formula, data, names = transcription.between(statement.plant, self.layout)
-            content = transcription.points, transcription.straight, _chart_content(statement.plant)
+            content = transcription.points, transcription.linear_controls, _chart_content(statement.plant)
             if names:  # without states there is nothing between the points
-                blocks.append(self._block("collocation", slots, formula, data, names, content))
+                rows = self.rows.add(self._at(slots[0].sites), names)
+                blocks.append(self._block("collocation", slots, formula, data, rows, content))
             blocks.append(self._points())
         if statement.plant.constraints is not None:
             blocks.append(self._start())
@@ -296,46 +304,18 @@ class Discretization:
             blocks.append(self._ends())
         return blocks
 
-    def _block(self, name: str, slots: Sequence[Slot], formula: Between, data: Sequence[Array],
-               names: Sequence[str], content: Hashable, conditions: Sequence[PathCondition | BoundaryConstraint] = (),
-               weights: Array | None = None) -> Block:  # fmt: skip
-        """A block of instances (b,) of a formula, whose rows it adds: those that are zero, with names, and those of
-        conditions. They hold at the sites of the first slot, or of both ends.
+    def _block(self, name: str, slots: Sequence[Slot], formula: Between, data: Sequence[Array], rows: Added,
+               content: Hashable, weights: Array | None = None) -> Block:  # fmt: skip
+        """A block of this program alone (`assembled`)."""
 
-        The formula gets a dictionary of fields for each slot, with the pose q where there is a chart. It also gets the
-        data, the duration, and the statement with its start and parameters.
-        """
-        statement, plant, count = self.statement, self.statement.plant, len(slots[0].sites)
-        unknown, fixed = plant.unknown, statement.fixed
-        fields = [(k, part) for k, slot in enumerate(slots) for part in slot.fields]
-        posed = [k for k, slot in enumerate(slots) if "z" in slot.fields]
-        parts = [self.index[part][slots[k].sites] for k, part in fields]
-        parts += [np.tile(shared, (count, 1)) for shared in (self.duration_index, self.parameter_indices)]
-        given = [*(self.references[slots[k].sites] for k in posed), *data]
-        given.append(np.tile([statement.start, statement.duration[0]], (count, 1)))
-        widths = [[part.shape[1] for part in own] for own in (parts, given)]
+        def own(values: Values, data: Sequence[Array], durations: list[Array], bound: list[Statement]) -> RowsAndTerms:
+            return formula(values, data, durations[0], bound[0])
 
-        def function(v: Array, d: Array) -> RowsAndTerms:
-            (*own, free, p), (*rest, clock) = (split(x, n) for x, n in zip((v, d), widths, strict=True))
-            start: Any = clock[..., 0]
-            bound = replace(statement.bound(p * unknown.scales), start=start)
-            values: Values = [{} for _ in slots]
-            for (k, part), value in zip(fields, own, strict=True):
-                values[k][part] = value
-            for k in posed:
-                values[k]["q"] = bound.plant.pose(rest.pop(0), values[k]["z"])
-            return formula(values, rest, clock[..., 1] if fixed else free[..., 0], bound)
+        return assembled(name, [(self, 0, slots)], own, data, rows, content, weights)
 
-        fractions = np.array([np.nan]) if name == "ends" else self.layout.fractions[slots[0].sites]
-        bounds = np.concatenate([np.zeros((len(names), 2)), *(c.interval for c in conditions)])
-        names = (*names, *(c.title for c in conditions for _ in c.interval))
-        weights = np.zeros((count, 0)) if weights is None else weights
-        held = plant.constraints.key if plant.constraints else None
-        key = content, fixed, plant.nw, plant.nc, held, unknown.names, tuple(map(float, unknown.scales))
-        variables, numbers = np.concatenate(parts, axis=1), np.concatenate(given, axis=1)
-        sizes = variables.shape[1], numbers.shape[1], len(bounds), weights.shape[1]
-        rows = self.rows.add(bounds, names, fractions)
-        return Block(BlockFormula(name, function, *sizes, key), variables, numbers, rows, weights, fractions, names)
+    def _at(self, sites: Array) -> Array:
+        """(b, 1) fractions of the duration."""
+        return self.layout.fractions[sites, None]
 
     # ---- what holds and counts at every point ----------------------------------------------------------------
 
@@ -350,13 +330,13 @@ class Discretization:
         return [fractions[:, None], loads, plant.samples(times), *goals]
 
     @staticmethod
-    def _base(statement: Statement, data: Sequence[Array], duration: Array) -> Point:
-        """Time, names, parameters and loads of a point."""
+    def _point(statement: Statement, values: Mapping[str, Array], data: Sequence[Array], duration: Array) -> Point:
+        """The point of the values of fields, with its time, loads and data of the equations."""
         fraction, loads, own, *_ = data
         t = statement.start + fraction[..., 0] * duration
         if statement.loads is not None and not statement.fixed:  # the time of a point follows the unknown duration
             loads = load_numbers_at(statement.loads, t)
-        return Point(statement.names, t, loads=loads, prescribed=own, parameters=statement.plant.parameters)
+        return statement.plant.point(t, values, loads=loads, prescribed=own)
 
     @staticmethod
     def _terms(statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> list[Array]:
@@ -378,23 +358,20 @@ class Discretization:
         loads = None if statement.loads is None or statement.fixed else content_key(statement.loads)
         path = tuple(constraint.content() for constraint in statement.path)
         content: Hashable = statement.plant.content
-        return content, goals, path, loads, content_key(statement.names.states)
+        return content, goals, path, loads, content_key(statement.plant.state_names)
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all collocation points."""
         statement, sites = self.statement, self.layout.having("udot")
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            (v,), base, plant = values, self._base(bound, data, duration), bound.plant
-            point = replace(base, q=v["q"], u=v["u"], states=v["w"], udot=v["udot"], rates=v["wdot"],
-                            controls=plant.acting_controls(base.t, v["controls"]),
-                            multipliers=v["multipliers"])  # fmt: skip
+            plant, point = bound.plant, self._point(bound, values[0], data, duration)
             rows = [plant.residual(point), *(constraint_rows(constraint, plant, point) for constraint in bound.path)]
             return rows, self._terms(bound, point, data, duration)
 
-        return self._block("points", [Slot(sites, POINT)], formula, self._samples(self.layout.fractions[sites]),
-                           statement.plant.residual_names, self._point_content, statement.path,
-                           self._weights())  # fmt: skip
+        rows = self.rows.add(self._at(sites), statement.plant.residual_names, statement.path)
+        samples = self._samples(self.layout.fractions[sites])
+        return self._block("points", [Slot(sites, POINT)], formula, samples, rows, self._point_content, self._weights())
 
     def _intervals(self, method: IntervalRule) -> Block:
         """The rule of all intervals, with equations, path constraints and integrals at its points."""
@@ -411,8 +388,7 @@ class Discretization:
                 return data[k * n : (k + 1) * n]
 
             def at(k: int, **fields: Any) -> Point:
-                base = self._base(bound, own(k), duration)
-                return replace(base, controls=plant.acting_controls(base.t, middle["controls"]), **fields)
+                return self._point(bound, {"controls": middle["controls"], **fields}, own(k), duration)
 
             def integrand(k: int, point: Point) -> list[Array]:
                 return self._terms(bound, point, own(k), duration)
@@ -434,8 +410,12 @@ class Discretization:
         data = [*(part for own in samples for part in own), layout.steps[:, None], layout.fractions[last][:, None]]
         slots = [*[Slot(middle, method.fields), Slot(first, STATE)][order], Slot(last, (*STATE, "moves"))]
         names = (*method.names(plant), *plant.state_row_names, *(plant.residual_names if implicit else ()))
-        return self._block(method.title, slots, formula, data, names, (method.steps, self._point_content),
-                           statement.path * method.steps, self._weights())  # fmt: skip
+        # path constraints hold at the start of each step
+        count, steps = sum(len(c.interval) for c in statement.path), np.arange(method.steps) / method.steps
+        later = layout.steps[:, None] * np.concatenate([np.zeros(len(names)), np.repeat(steps, count)])
+        rows = self.rows.add(self._at(slots[0].sites) + later, names, statement.path * method.steps)
+        content = method.steps, self._point_content
+        return self._block(method.title, slots, formula, data, rows, content, self._weights())
 
     def _changes(self) -> Block:
         """Goals of changes between the pairs of neighbouring points with controls. Accelerations are unknowns there, or
@@ -456,7 +436,7 @@ class Discretization:
             rates = [v["udot"] for v in values] if of_rates else [
                 (b["u"] - a["u"]) / h for (a, b), h in zip(pairwise(values[2:]), lengths, strict=True)
             ]  # fmt: skip
-            base = Point(bound.names, bound.start + 0.0 * duration, parameters=plant.parameters)
+            base = Point(plant, bound.start + 0.0 * duration, parameters=plant.parameters)
             before, after = (
                 replace(base, udot=rate, controls=v["controls"]) for rate, v in zip(rates, values[:2], strict=True)
             )
@@ -465,7 +445,7 @@ class Discretization:
 
         weights = np.tile([goal.weight for goal in goals], (len(sites) - 1, 1))
         content = tuple((type(goal).__name__, goal.content(plant)) for goal in goals), plant.content, len(slots)
-        return self._block("changes", slots, formula, data, (), content, weights=weights)
+        return self._block("changes", slots, formula, data, self.rows.add(self._at(sites[:-1]), ()), content, weights)
 
     def _start(self) -> Block:
         """Constraints of the model at the first node; those at the others belong to the intervals before them."""
@@ -477,31 +457,80 @@ class Discretization:
             assert held is not None
             return [held.state(start["q"], start["u"], bound.start + 0.0 * duration, held.kept[1])], []
 
-        slots = [Slot(self.layout.nodes[:1], ("z", "u"))]
-        names = (*paths.names("position"), *paths.names("velocity"))
-        return self._block("start", slots, formula, [], names, _chart_content(plant))
+        first = self.layout.nodes[:1]
+        rows = self.rows.add(self._at(first), (*paths.names("position"), *paths.names("velocity")))
+        return self._block("start", [Slot(first, ("z", "u"))], formula, [], rows, _chart_content(plant))
 
     def _ends(self) -> Block:
         """Boundary constraints and goals of the ends."""
         statement, plant, driven = self.statement, self.statement.plant, self.layout.having("controls")
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            points = []
-            for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
-                t = bound.start + i * duration
-                controls = bound.plant.acting_controls(t, c["controls"])
-                point = Point(bound.names, t, v["q"], v["u"], states=v["w"], controls=controls)
-                points.append(replace(point, parameters=bound.plant.parameters))
-            rows = [constraint_rows(c, points[0], points[1], duration) for c in bound.boundary]
-            return rows, [one_number(goal, bound.plant, (points[0], points[1]), duration) for goal in bound.ends]
+            ends = zip(values[:2], values[2:], strict=True)
+            first, last = (bound.plant.point(bound.start + i * duration, v | c) for i, (v, c) in enumerate(ends))
+            rows = [constraint_rows(c, first, last, duration) for c in bound.boundary]
+            return rows, [one_number(goal, bound.plant, (first, last), duration) for goal in bound.ends]
 
         slots = [Slot(self.layout.nodes[k], STATE) for k in ([0], [-1])]
         slots += [Slot(driven[k], ("controls",)) for k in ([0], [-1])]
         goals = tuple((type(goal).__name__, goal.content(plant)) for goal in statement.ends)
         boundary = tuple(content_key(c.formula) for c in statement.boundary)
-        content = goals, boundary, _chart_content(plant), content_key(statement.names.states)
+        content = goals, boundary, _chart_content(plant), content_key(plant.state_names)
         weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
-        return self._block("ends", slots, formula, [], (), content, statement.boundary, weights)
+        rows = self.rows.add(np.array([[np.nan]]), (), statement.boundary)
+        return self._block("ends", slots, formula, [], rows, content, weights)
+
+
+Part = tuple[Discretization, int, Sequence[Slot]]  # of a program: where its variables begin, and what a block takes
+OfParts = Callable[[Values, Sequence[Array], list[Array], list[Statement]], RowsAndTerms]
+
+
+def assembled(
+    name: str, parts: Sequence[Part], formula: OfParts, data: Sequence[Array], rows: Added, content: Hashable,
+    weights: Array | None = None,
+) -> Block:  # fmt: skip
+    """A block of instances (b,) of a formula.
+
+    The formula gets a dictionary of fields for each slot, with the pose q where there is a chart, and the data. It also
+    gets of every part the duration, and the statement with its start and parameters.
+    """
+    count = len(rows.times)
+    slots = [(i, slot) for i, (*_, own) in enumerate(parts) for slot in own]
+    fields = [(k, part) for k, (_, slot) in enumerate(slots) for part in slot.fields]
+    posed = [(k, i, slot.sites) for k, (i, slot) in enumerate(slots) if "z" in slot.fields]
+    variables, keys = [], list[Hashable]()
+    for k, part in fields:
+        i, slot = slots[k]
+        variables.append(parts[i][0].index[part][slot.sites] + parts[i][1])
+    numbers = [*(parts[i][0].references[sites] for _, i, sites in posed), *data]
+    for program, offset, _ in parts:
+        statement, plant = program.statement, program.statement.plant
+        shared = program.duration_index, program.parameter_indices
+        variables += [np.tile(indices + offset, (count, 1)) for indices in shared]
+        numbers.append(np.tile([statement.start, statement.duration[0]], (count, 1)))
+        held, scales = plant.constraints.key if plant.constraints else None, tuple(map(float, plant.unknown.scales))
+        keys.append((statement.fixed, plant.nw, plant.nc, held, plant.unknown.names, scales))
+    widths = [[x.shape[1] for x in own] for own in (variables, numbers)]
+
+    def function(v: Array, d: Array) -> RowsAndTerms:
+        own, given = (split(x, n) for x, n in zip((v, d), widths, strict=True))
+        clocks, durations, bound = given[len(given) - len(parts) :], list[Array](), list[Statement]()
+        for i, (program, *_) in enumerate(parts):
+            statement, (free, p) = program.statement, own[len(fields) + 2 * i :][:2]
+            start: Any = clocks[i][..., 0]
+            bound.append(replace(statement.bound(p * statement.plant.unknown.scales), start=start))
+            durations.append(clocks[i][..., 1] if statement.fixed else free[..., 0])
+        values: Values = [{} for _ in slots]
+        for (k, part), value in zip(fields, own, strict=False):
+            values[k][part] = value
+        for (k, i, _), reference in zip(posed, given, strict=False):
+            values[k]["q"] = bound[i].plant.pose(reference, values[k]["z"])
+        return formula(values, given[len(posed) : len(given) - len(parts)], durations, bound)
+
+    weights = np.zeros((count, 0)) if weights is None else weights
+    v, d = np.concatenate(variables, axis=1), np.concatenate(numbers, axis=1)
+    made = BlockFormula(name, function, v.shape[1], d.shape[1], len(rows.names), weights.shape[1], (content, *keys))
+    return Block(made, v, d, rows.indices, weights, rows.times, rows.names)
 
 
 def _chart_content(plant: Plant) -> Hashable:

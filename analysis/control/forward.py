@@ -5,7 +5,6 @@ shooting has too, as one compiled formula. Controls may jump at nodes, and no st
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +17,6 @@ from myoquat.kernels import Kernel, compile
 
 from .discretization import Statement, load_numbers_at
 from .plants import ModelPlant, PrescribedPlant
-from .points import Point
 
 
 @frozen
@@ -144,10 +142,8 @@ def run_forward(
         """The rates of x = (displacement from q0, u, w) at the time t; d is q0 and the controls."""
         theta, u, w = x[..., :n], x[..., n : 2 * n], x[..., 2 * n :]
         q = plant.displaced(d[..., :nq], theta) if n else d[..., :nq]
-        point = Point(statement.names, t, q, u, states=w, controls=plant.acting_controls(t, d[..., nq : nq + nc]),
-                      parameters=plant.parameters)  # fmt: skip
-        if loads is not None:
-            point = replace(point, loads=load_numbers_at(loads, t))
+        acting = {} if loads is None else {"loads": load_numbers_at(loads, t)}
+        point = plant.point(t, {"q": q, "u": u, "w": w, "controls": d[..., nq : nq + nc]}, **acting)
         udot, wdot = plant.rates(point)
         moving = [plant.displacement_rate(theta, q, u), udot] if n else []
         return joined([*moving, wdot] if plant.nw else moving)
@@ -156,7 +152,7 @@ def run_forward(
         inputs = {"t": (), "x": 2 * n + plant.nw, "d": nq + nc + 1}
         return compile(formula, inputs, ["rates"], name="control_forward", content=content)
 
-    given = content_key(loads), tuple(map(float, plant.parameters)), statement.names.states
+    given = content_key(loads), tuple(map(float, plant.parameters)), plant.state_names
     rates: Any = kernel_for(("control forward", plant.content, *given), build)
 
     def rate(t: float, x: Array, q0: Array, start: float, end: float) -> Array:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,14 @@ from myoquat.core import Array, Record, Solved, check_items, check_types, conten
 
 from .checks import check_same_unknowns
 from .conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
-from .discretization import Posed, Rows, constraint_rows
+from .discretization import Part, Posed, Rows, Statement, assembled, constraint_rows
 from .explanation import Explanation, explanation_of
-from .points import Point
 from .problem import Problem
-from .program import Block, BlockFormula, Program
+from .program import Block, Program
 from .quantities import Quantities
 from .solution import Solution, solution_of
 from .solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
-from .transcriptions import STATE, RowsAndTerms, split
+from .transcriptions import STATE, Slot, Values
 
 
 @frozen
@@ -40,38 +39,6 @@ class Join(Record):
     constraints: tuple[BoundaryConstraint, ...] = ()
 
 
-class End(NamedTuple):
-    """The first or the last point of a phase: its program, where its variables begin, and 0 or -1."""
-
-    posed: Posed
-    offset: int
-    end: int
-
-    @property
-    def variables(self) -> list[Array]:
-        """Indices of pose, velocities, states and controls, and of parameters."""
-        discretization = self.posed.discretization
-        node, driven = discretization.layout.nodes[self.end], discretization.layout.having("controls")[self.end]
-        own = [discretization.index[name][node] for name in STATE] + [discretization.index["controls"][driven]]
-        return [part + self.offset for part in (*own, discretization.parameter_indices)]
-
-    @property
-    def reference(self) -> Array:
-        """(nq,) the pose about which the chart lies."""
-        discretization = self.posed.discretization
-        return discretization.references[discretization.layout.nodes[self.end]]
-
-    def point(self, parts: Sequence[Array], reference: Array) -> Point:
-        """The point of these variables."""
-        z, u, w, controls, scaled = parts
-        statement = self.posed.discretization.statement
-        p = scaled * statement.plant.unknown.scales if statement.plant.unknown.names else scaled
-        plant = statement.plant
-        names = replace(statement.names, system=plant.system)
-        return Point(names, np.array(statement.start), plant.pose(reference, z), u, states=w, controls=controls,
-                     parameters=p)  # fmt: skip
-
-
 def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryConstraint | None:
     """Quantities that are continuous between phases; None for none. ValueError for free names that neither has."""
     for name in join.free:
@@ -83,36 +50,6 @@ def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryCon
     shared = [n for n in before.plant.unknown.names if n in after.plant.unknown.names and n not in join.free]
     turns = [(before.balls[n][0], after.balls[n][0]) for n in before.balls if n in after.balls and n not in join.free]
     return equality("continuity", [*pairs, *((f"parameters.{n}",) * 2 for n in shared)], turns)
-
-
-def join_block(
-    ends: tuple[End, End],
-    constraints: Sequence[BoundaryConstraint],
-    durations: Sequence[tuple[Posed, int]],
-    rows: Array,
-) -> Block:
-    """The block of constraints of two ends, and of the sum of the durations of phases, each with its offset."""
-    free = [posed.discretization.duration_index + offset for posed, offset in durations]
-    given = sum(p.discretization.statement.duration[0] for p, _ in durations if p.discretization.statement.fixed)
-    parts = [*(part for end in ends for part in end.variables), *free]
-    references = [end.reference for end in ends]
-    variables, data = np.concatenate(parts), np.concatenate([*references, [given]])
-    sizes = [len(part) for part in parts]
-    n = (len(sizes) - len(free)) // 2
-
-    def function(v: Array, d: Array) -> RowsAndTerms:
-        own, (*about, total) = split(v, sizes), split(d, [*map(len, references), 1])
-        points = [end.point(own[k * n : (k + 1) * n], about[k]) for k, end in enumerate(ends)]
-        duration = sum((part[..., 0] for part in own[2 * n :] if part.shape[-1]), total[..., 0])
-        return [constraint_rows(c, points[0], points[1], duration) for c in constraints], []
-
-    plants = tuple(end.posed.discretization.statement.plant for end in ends)
-    content = tuple(plant.content for plant in plants), tuple(content_key(c.formula) for c in constraints)
-    unknown = tuple((plant.unknown.names, tuple(plant.unknown.scales)) for plant in plants)
-    key = content, unknown, tuple(sizes), tuple(end.posed.discretization.statement.start for end in ends)
-    formula = BlockFormula("join", function, len(variables), len(data), len(rows), 0, key)
-    names = tuple(c.title for c in constraints for _ in c.interval)
-    return Block(formula, variables[None], data[None], rows[None], np.zeros((1, 0)), np.array([np.nan]), names)
 
 
 @frozen(eq=False)
@@ -189,27 +126,44 @@ class _Joined:
             ]
             self.rows.names += [f"phase {k + 1}: {name}" for name in own.rows.names]
             self.rows.fractions += [k + fraction for fraction in own.rows.fractions]
-        # both ends, constraints and phases whose durations count, of every join and of the whole
-        timed = [(p, int(offset)) for p, offset in zip(posed, self.offsets, strict=False)]
+        # of every join, and of the whole: first phase, last phase, which ends, conditions
         names, whole = [problem.quantities for problem in phases.problems], list[Any](phases.constraints)
         if phases.periodic is not None:
             driven = "controls" in posed[0].discretization.layout.fields[0]
             whole.append(periodic_constraint(phases.periodic, names[0], driven))
-        links = []
-        for k, join in enumerate(phases.joins or [Join()] * (len(timed) - 1)):
-            given = [continuity(names[k], names[k + 1], join), *join.constraints]
-            links.append(((End(*timed[k], -1), End(*timed[k + 1], 0)), given, timed[k : k + 1]))
-        links.append(((End(*timed[0], 0), End(*timed[-1], -1)), whole, timed))
-        limits = [p.limits for p in posed]
-        for ends, given, durations in links:
-            if constraints := [constraint for constraint in given if constraint is not None]:
-                limits.append(np.concatenate([c.interval for c in constraints]))
-                titles = tuple(c.title for c in constraints for _ in c.interval)
-                rows = self.rows.add(limits[-1], titles, np.array([np.nan]))[0]
-                blocks.append(join_block(ends, constraints, durations, rows))
+        for k, join in enumerate(phases.joins or [Join()] * (len(posed) - 1)):
+            blocks += self._link(k, k + 2, -1, [continuity(names[k], names[k + 1], join), *join.constraints])
+        blocks += self._link(0, len(posed), 0, whole)
         self.program = Program(blocks, int(self.offsets[-1]), len(self.rows.names))
         self.x = np.concatenate([p.x for p in posed])
-        self.bounds, self.limits = np.concatenate([p.bounds for p in posed]), np.concatenate(limits)
+        self.bounds = np.concatenate([p.bounds for p in posed])
+        linked = np.stack([np.concatenate([np.zeros(0), *side]) for side in (self.rows.lower, self.rows.upper)], axis=1)
+        self.limits = np.concatenate([*(p.limits for p in posed), linked])
+
+    def _link(self, begin: int, stop: int, end: int, conditions: Sequence[BoundaryConstraint | None]) -> list[Block]:
+        """[the block of conditions] of a point of the first and one of the last of some phases, [] without conditions.
+        end: 0 for the outer ends and the duration of all these phases, -1 for the join of two and that of the first."""
+        kept = [condition for condition in conditions if condition is not None]
+        if not kept:
+            return []
+        parts, ends = list[Part](), {begin: end, stop - 1: -1 - end}
+        for k in range(begin, stop):
+            own, slots = self.posed[k].discretization, list[Slot]()
+            if k in ends:
+                at = [ends[k]]
+                slots = [Slot(own.layout.nodes[at], STATE), Slot(own.layout.having("controls")[at], ("controls",))]
+            parts.append((own, int(self.offsets[k]), slots))
+
+        def formula(values: Values, data: Sequence[Array], durations: list[Array], bound: list[Statement]) -> Any:
+            before, after, (first, last) = bound[0], bound[-1], (values[0] | values[1], values[2] | values[3])
+            one = before.plant.point(before.start - end * durations[0], first)
+            other = after.plant.point(after.start + (1 + end) * durations[-1], last)
+            duration = durations[0] if end else sum(durations)
+            return [constraint_rows(c, one, other, duration) for c in kept], []
+
+        plants = tuple(part.statement.plant.content for part, *_ in parts)
+        content = end, plants, tuple(content_key(c.formula) for c in kept)
+        return [assembled("join", parts, formula, [], self.rows.add(np.array([[np.nan]]), (), kept), content)]
 
     @property
     def labels(self) -> tuple[list[str], Array]:

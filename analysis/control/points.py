@@ -4,20 +4,20 @@ Charts of the pose: minimal coordinates of rotations, one rotation vector for ea
 
 A chart has nu coordinates z. Coordinates of joints without a quaternion are themselves, z = q. A quaternion is Q =
 Q_ref exp(z), or exp(z) Q_ref where the model's velocities are in the parent's frame. By construction |Q| = 1. The chart
-is regular for |z| < 2 pi. Formulas on arrays with leading batch axes, floats or symbols.
+is regular for |z| < 2 pi.
 """
 
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from myoquat.core import Array, frozen, scipy
 from myoquat.data.motions import Motion
+from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import Layout
 from myoquat.joints.quaternion import rotation_vector_rate
 from myoquat.joints.types import Joint, SphericalJoint
 from myoquat.joints.vectors import joined, matvec
@@ -43,28 +43,87 @@ def field_of(name: str, fields: Mapping[str, Collection[str]]) -> tuple[str, str
     return found[0] if found else "", name
 
 
-@frozen
-class Names:
-    """Names of velocities, states, controls and parameters of a problem, and its system, None for equations of one's
-    own."""
+@dataclass(eq=False)
+class StateSpace:
+    """The names of velocities, states, controls and parameters, and the chart of the pose of a system; without a system
+    there is no pose. Formulas on arrays with leading batch axes, floats or symbols."""
 
-    system: ArticulatedSystem | None
-    velocities: tuple[str, ...]
-    states: tuple[str, ...]
-    controls: tuple[str, ...]
-    parameters: tuple[str, ...] = ()
+    system: ArticulatedSystem | None = None
+    velocity_names: tuple[str, ...] = ()
+    state_names: tuple[str, ...] = ()
+    control_names: tuple[str, ...] = ()
+    parameter_names: tuple[str, ...] = ()
 
     @property
-    def by_field(self) -> dict[str, tuple[str, ...]]:
+    def names(self) -> dict[str, tuple[str, ...]]:
         """The names of each field; coordinates include angles that a quaternion has replaced."""
         system = self.system
         return {
             "coordinates": () if system is None else (*system.coordinate_names, *system.angle_names),
-            "velocities": self.velocities,
-            "states": self.states,
-            "controls": self.controls,
-            "parameters": self.parameters,
+            "velocities": self.velocity_names,
+            "states": self.state_names,
+            "controls": self.control_names,
+            "parameters": self.parameter_names,
         }
+
+    def pose(self, reference: Array, z: Array) -> Array:
+        """(..., nq) q at the chart coordinates z (..., nu) about a reference pose (..., nq)."""
+        return self._each(reference, z, _second, "integrate")
+
+    def coordinates(self, reference: Array, q: Array) -> Array:
+        """(..., nu) z with `pose(reference, z)` = q, the shortest rotation of each quaternion."""
+        return self._each(reference, q, _second, "difference")
+
+    def displacement(self, q0: Array, q1: Array) -> Array:
+        """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the rotation vector of each quaternion."""
+        return self._each(q0, q1, lambda a, b: b - a, "difference")
+
+    def displaced(self, q: Array, theta: Array) -> Array:
+        """(..., nq) the pose to which the displacement theta (..., nu) leads from q (..., nq)."""
+        return self._each(q, theta, operator.add, "integrate")
+
+    def displacement_rate(self, theta: Array, q: Array, u: Array) -> Array:
+        """(..., nu) rate of the displacement theta (..., nu) from a fixed pose to q, at the velocities u (..., nu)."""
+        parts = []
+        for joint, flat, ball, iq, iu in self._joints():
+            own = u[..., iu]
+            if flat:
+                parts.append(matvec(joint.rate_matrix(q[..., iq])[..., :flat, :], own))
+            if ball is not None:
+                parts.append(rotation_vector_rate(theta[..., iu][..., flat:], own[..., flat:], ball.in_child))
+        return joined(parts) if parts else u
+
+    def moved(self, q: Array, motion: Array) -> Array:
+        """(..., nq) q after unit time at constant velocities `motion` (..., nu)."""
+        return q if self.system is None else integrate(self.system, q, motion)
+
+    def _each(self, q: Array, other: Array, plain: Callable[[Array, Array], Array],
+              turn: Literal["integrate", "difference"]) -> Array:  # fmt: skip
+        """`plain` of the plain coordinates of every joint, and a rotation vector added to its quaternion, or that
+        between two of them."""
+        parts = []
+        for _, flat, ball, iq, iu in self._joints():
+            a, b = q[..., iq], other[..., iu if turn == "integrate" else iq]
+            parts.append(plain(a[..., :flat], b[..., :flat]))
+            if ball is not None:
+                parts.append(getattr(ball, turn)(a[..., flat:], b[..., flat:]))
+        return joined(parts) if parts else plain(q, other)
+
+    def _joints(self) -> Iterator[tuple[Joint, int, SphericalJoint | None, slice, slice]]:
+        """Every joint that moves, with the number of plain coordinates, the ball behind them, slices of q and of u."""
+        for joint, iq, iu in () if self.system is None else self.system.joints():
+            if iu.stop == iu.start:
+                continue
+            flat = joint.facts.quaternion
+            if flat is None and joint.nq != joint.nu:
+                raise ValueError(f"a {joint.kind} joint has no chart: {joint.nq} coordinates, {joint.nu} velocities")
+            frame = getattr(joint, "velocity_frame", "child")
+            ball = None if flat is None else SphericalJoint(velocity_frame=frame)
+            yield joint, joint.nu if flat is None else flat, ball, iq, iu
+
+
+def _second(_: Array, b: Array) -> Array:
+    return b
 
 
 @frozen
@@ -85,15 +144,14 @@ class Point:
     point.rate("name"). At the ends of a motion rates are empty.
 
     >>> import numpy as np
-    >>> from myoquat.analysis.control import Equations
-    >>> from myoquat.analysis.control.points import Names, Point
-    >>> names = Names(None, (), ("x", "v"), ("force",))
-    >>> point = Point(names, np.array(0.5), states=np.array([1.0, 2.0]), controls=np.array([3.0]))
+    >>> from myoquat.analysis.control.points import Point, StateSpace
+    >>> space = StateSpace(None, (), ("x", "v"), ("force",))
+    >>> point = Point(space, np.array(0.5), states=np.array([1.0, 2.0]), controls=np.array([3.0]))
     >>> float(point["v"]), float(point["force"])
     (2.0, 3.0)
     """
 
-    names: Names
+    space: StateSpace
     t: Array
     q: Array = field(default_factory=lambda: EMPTY)
     u: Array = field(default_factory=lambda: EMPTY)
@@ -109,12 +167,12 @@ class Point:
     @property
     def system(self) -> ArticulatedSystem:
         """The bodies; ValueError for equations of one's own."""
-        if self.names.system is None:
+        if self.space.system is None:
             raise ValueError("a problem of equations of one's own has no bodies")
-        return self.names.system
+        return self.space.system
 
     def __getitem__(self, name: str) -> Array:
-        known = self.names.by_field
+        known = self.space.names
         field, bare = field_of(name, known)
         if field == "coordinates":
             return self.system.coordinate(bare, self.q)
@@ -127,79 +185,10 @@ class Point:
 
     def rate(self, name: str) -> Array:
         """(...) the rate of a velocity or state by its name; KeyError for a name that is neither."""
-        for known, values in ((self.names.velocities, self.udot), (self.names.states, self.rates)):
+        for known, values in ((self.space.velocity_names, self.udot), (self.space.state_names, self.rates)):
             if name in known:
                 return values[..., known.index(name)]
         raise KeyError(f"{name!r} is no velocity and no state")
-
-
-def chart_pose(layout: Layout | None, reference: Array, z: Array) -> Array:
-    """(..., nq) q at the chart coordinates z (..., nu) about a reference pose (..., nq)."""
-    return _each(layout, reference, z, _second, "integrate")
-
-
-def chart_coordinates(layout: Layout | None, reference: Array, q: Array) -> Array:
-    """(..., nu) z with `chart_pose(reference, z)` = q, the shortest rotation of each quaternion."""
-    return _each(layout, reference, q, _second, "difference")
-
-
-def displacement(layout: Layout | None, q0: Array, q1: Array) -> Array:
-    """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the rotation vector of each quaternion."""
-    return _each(layout, q0, q1, lambda a, b: b - a, "difference")
-
-
-def displaced(layout: Layout | None, q: Array, theta: Array) -> Array:
-    """(..., nq) the pose to which the displacement theta (..., nu) leads from q (..., nq)."""
-    return _each(layout, q, theta, operator.add, "integrate")
-
-
-def _second(_: Array, b: Array) -> Array:
-    return b
-
-
-def _each(
-    layout: Layout | None,
-    q: Array,
-    other: Array,
-    plain: Callable[[Array, Array], Array],
-    turn: Literal["integrate", "difference"],
-) -> Array:
-    """`plain` of the plain coordinates of every joint, and a rotation vector added to its quaternion, or that between
-    two of them."""
-    parts = []
-    for _, flat, ball, iq, iu in _parts(layout):
-        a, b = q[..., iq], other[..., iu if turn == "integrate" else iq]
-        parts.append(plain(a[..., :flat], b[..., :flat]))
-        if ball is not None:
-            parts.append(getattr(ball, turn)(a[..., flat:], b[..., flat:]))
-    return joined(parts) if parts else plain(q, other)
-
-
-def displacement_rate(layout: Layout | None, theta: Array, q: Array, u: Array) -> Array:
-    """(..., nu) rate of the displacement theta (..., nu) from a fixed pose to q, at the velocities u (..., nu)."""
-    parts = []
-    for joint, flat, ball, iq, iu in _parts(layout):
-        own = u[..., iu]
-        if flat:
-            N = joint.rate_matrix(q[..., iq])[..., :flat, :]
-            parts.append(matvec(N, own))
-        if ball is not None:
-            parts.append(rotation_vector_rate(theta[..., iu][..., flat:], own[..., flat:], ball.in_child))
-    return joined(parts) if parts else u
-
-
-def _parts(layout: Layout | None) -> Iterator[tuple[Joint, int, SphericalJoint | None, slice, slice]]:
-    """Every joint that moves, with the number of plain coordinates, the ball behind them, slices of q and of u; none of
-    equations of one's own."""
-    for joint, iq, iu in () if layout is None else layout.joints():
-        if iu.stop == iu.start:
-            continue
-        flat = joint.facts.quaternion
-        if flat is None and joint.nq != joint.nu:
-            raise ValueError(f"a {joint.kind} joint has no chart: {joint.nq} coordinates, {joint.nu} velocities")
-        frame = getattr(joint, "velocity_frame", "child")
-        ball = None if flat is None else SphericalJoint(velocity_frame=frame)
-        yield joint, joint.nu if flat is None else flat, ball, iq, iu
 
 
 SPLINE_DEGREE = 5

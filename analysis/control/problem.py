@@ -37,7 +37,7 @@ from .goals.base import Goal, IntegralGoal
 from .guesses import default_sites, sites_of_mapping, sites_of_motion
 from .moco import MocoTrajectory, sites_of_trajectory
 from .plants import Equations, Plant, plant_of
-from .plants.base import Bound
+from .plants.base import Bound, interval
 from .quantities import Ends, Quantities
 from .solution import Solution, goals_at, solution_of
 from .solvers.ipopt import Ipopt, Progress, run_ipopt
@@ -203,12 +203,8 @@ class Problem:
     @cached_property
     def _span(self) -> tuple[float, float]:
         """Least and greatest duration."""
-        given: Any = self.duration
-        pair: tuple[Any, ...] = (given, given) if np.ndim(given) == 0 else tuple(given)
-        if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) and not math.isnan(x) for x in pair):
-            raise ValueError(f"duration must be a number or (least, greatest) [s], not {self.duration!r}")
-        low, high = map(float, pair)
-        if not 0 <= low <= high or high == 0 or (low == high and math.isinf(low)):
+        low, high = interval("duration", self.duration)
+        if low < 0 or high == 0:
             raise ValueError(f"duration: {low:g} to {high:g} s is no span of positive durations")
         return low, high
 

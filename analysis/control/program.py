@@ -76,7 +76,7 @@ class Block:
     data        (b, nd) numbers that the formula takes
     rows        (b, nr) indices of the constraints
     weights     (b, nt) of the terms in the objective
-    times       (b,) fractions of the duration, for messages
+    times       (b, nr) fractions of the duration at which the constraints hold, at least (b, 1), for messages
     row_names   of the constraints, for messages
     term_names  of the terms, for messages
     """

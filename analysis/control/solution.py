@@ -1,6 +1,7 @@
 """Solution: the motion that was found, its controls, and how good it is."""
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -268,7 +269,7 @@ class Solution(Shown, Curves, Solved):
         name that is none of these.
         """
         values = np.zeros(0) if self.sites.parameters is None else self.sites.parameters
-        point = Point(self.statement.names, self.time, self.q, self.u, states=self.states, controls=self.controls)
+        point = Point(self.statement.plant, self.time, self.q, self.u, states=self.states, controls=self.controls)
         return np.asarray(replace(point, parameters=values)[name])
 
     def controls_at(self, time: Array) -> Array:
@@ -292,13 +293,25 @@ class Solution(Shown, Curves, Solved):
                 found[here] += weight[:, None] * self.sites.fields["controls"][site]
         return found
 
+    @property
+    def _at_nodes(self) -> dict[str, tuple[str, Sequence[str], Array, Sequence[str] | None]]:
+        """By axis the name of a curve, and the names, the values (t, n) and the units of its columns."""
+        plant, system = self.statement.plant, self.statement.plant.system
+        units, posed = None, dict[str, Any]()
+        if system is not None:
+            units, names = [*system.velocity_units.values()], system.coordinate_names
+            posed = {"coordinate": ("q", names, self.q, [system.coordinate_units[name] for name in names])}
+        return posed | {
+            "velocity": ("u", plant.velocity_names, self.u, units),
+            "state": ("states", plant.state_names, self.states, None),
+            "control": ("controls", plant.control_names, self.controls_at(self.time), None),
+        }
+
     def to_dataframe(self) -> "pd.DataFrame":
         """Coordinates, velocities, states and controls by their names at the nodes, over the index time [s]."""
-        plant = self.statement.plant
-        names = () if plant.system is None else plant.system.coordinate_names
-        columns = (*names, *plant.velocity_names, *plant.state_names, *plant.control_names)
-        parts = (self.q, self.u, self.states, self.controls_at(self.time))
-        return pd.DataFrame(np.concatenate(parts, axis=1), pd.Index(self.time, name="time"), pd.Index(columns))
+        _, names, values, _ = zip(*self._at_nodes.values(), strict=True)
+        columns = pd.Index([name for own in names for name in own])
+        return pd.DataFrame(np.concatenate(values, axis=1), pd.Index(self.time, name="time"), columns)
 
     def plot(self) -> "Figure":
         """A matplotlib Figure over the time of the nodes: coordinates, angles in degrees, velocities, activations and
@@ -320,23 +333,11 @@ class Solution(Shown, Curves, Solved):
 
     def curves(self) -> dict[str, Curve]:
         """q, u, states and controls at the nodes over (time, coordinate), (time, velocity) and so on."""
-        system = self.statement.plant.system
-        found = {
-            "u": Curve(("time", "velocity"), self.u, None if system is None else [*system.velocity_units.values()]),
-            "states": Curve(("time", "state"), self.states, None),
-            "controls": Curve(("time", "control"), self.controls_at(self.time), None),
-        }
-        if system is None:
-            return found
-        units = [system.coordinate_units[name] for name in system.coordinate_names]
-        return {"q": Curve(("time", "coordinate"), self.q, units)} | found
+        return {name: Curve(("time", axis), x, units) for axis, (name, _, x, units) in self._at_nodes.items()}
 
     def labels(self) -> dict[str, Any]:
         """Times of the nodes, and names of coordinates, velocities, states and controls."""
-        plant = self.statement.plant
-        names = {"velocity": plant.velocity_names, "state": plant.state_names, "control": plant.control_names}
-        names |= {} if plant.system is None else {"coordinate": plant.system.coordinate_names}
-        return {"time": self.time} | {axis: list(each) for axis, each in names.items()}
+        return {"time": self.time} | {axis: list(names) for axis, (_, names, *_) in self._at_nodes.items()}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write states and controls at the nodes as a .sto file in radians and metres. FileExistsError for an existing

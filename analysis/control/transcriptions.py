@@ -154,11 +154,8 @@ class Midpoint(IntervalRule):
     """
 
     title = "midpoint"
+    order = 2
     fields = ("controls", "multipliers")
-
-    @property
-    def order(self) -> int:
-        return 2
 
     def times(self, layout: Layout) -> Array:
         return layout.fractions[layout.inner]
@@ -195,15 +192,12 @@ def integration_matrix(points: Array, ends: Array) -> Array:
 class Collocation(Transcription):
     """Collocation at the points `points`, fractions of every interval."""
 
+    linear_controls = False  # whether those inside an interval lie on the straight line between those at its ends
+
     @property
     @abstractmethod
     def points(self) -> tuple[float, ...]:
         """(s,) the collocation points, increasing, in [0, 1]."""
-
-    @property
-    def straight(self) -> bool:
-        """Whether controls inside an interval lie on the straight line between those at its ends."""
-        return False
 
     @property
     def _inner(self) -> list[float]:
@@ -228,7 +222,7 @@ class Collocation(Transcription):
     @property
     def _passive(self) -> tuple[str, ...]:
         """The fields of a node that is no collocation point."""
-        return (*STATE, "controls") if self.straight else STATE
+        return (*STATE, "controls") if self.linear_controls else STATE
 
     def _sites(self, layout: Layout) -> Array:
         """(n, s) sites of the collocation points of every interval."""
@@ -252,13 +246,13 @@ class Collocation(Transcription):
         targets = np.array([x for x in self.points if x > 0] + ends)
         A = integration_matrix(c, targets)
         sites = self._sites(layout)
-        active = (*STATE, *RATES, "controls") if self.straight else (*STATE, *RATES)
+        active = (*STATE, *RATES, "controls") if self.linear_controls else (*STATE, *RATES)
         slots = [Slot(layout.nodes[:-1], active if c[0] == 0 else self._passive)]
         slots += [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
         slots += [Slot(layout.nodes[1:], self._passive)] if ends else []
         slots[-1] = Slot(slots[-1].sites, (*slots[-1].fields, "moves"))
         # points of controls that lie on the line between those at both ends
-        straight = self._inner if self.straight and plant.nc else []
+        straight = self._inner if self.linear_controls and plant.nc else []
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Any) -> RowsAndTerms:
             plant, (step, end) = bound.plant, data
@@ -309,10 +303,6 @@ class StagedCollocation(Collocation):
         if not 1 <= self.stages <= MAX_POINTS:
             raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")
 
-    @property
-    def straight(self) -> bool:
-        return self.linear_controls
-
 
 @frozen
 class Gauss(StagedCollocation):
@@ -355,19 +345,9 @@ class HermiteSimpson(Collocation):
     """
 
     title = "hermite_simpson"
+    order = 4
+    points = (0.0, 0.5, 1.0)
     linear_controls: bool = False
-
-    @property
-    def straight(self) -> bool:
-        return self.linear_controls
-
-    @property
-    def order(self) -> int:
-        return 4
-
-    @property
-    def points(self) -> tuple[float, ...]:
-        return (0.0, 0.5, 1.0)
 
 
 @frozen
@@ -407,14 +387,8 @@ class Trapezoid(Collocation):
     """
 
     title = "trapezoid"
-
-    @property
-    def order(self) -> int:
-        return 2
-
-    @property
-    def points(self) -> tuple[float, ...]:
-        return (0.0, 1.0)
+    order = 2
+    points = (0.0, 1.0)
 
 
 RK4 = METHODS["rk4"]
@@ -450,6 +424,7 @@ class MultipleShooting(IntervalRule):
     """
 
     title = "shooting"
+    order = 4
     steps: int = 1  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -460,10 +435,6 @@ class MultipleShooting(IntervalRule):
     def check(self, plant: Plant) -> None:
         if isinstance(plant, PrescribedPlant):
             raise ValueError("multiple shooting has no place for prescribed motions; choose another transcription")
-
-    @property
-    def order(self) -> int:
-        return 4
 
     def times(self, layout: Layout) -> Array:
         within = np.linspace(0.0, 1.0, 2 * self.steps + 1)  # of the stages

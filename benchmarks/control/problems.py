@@ -35,7 +35,7 @@ from myoquat.analysis.control import (
     TrackPose,
     TrackSpeeds,
 )
-from myoquat.analysis.control.points import displacement
+from myoquat.analysis.control.points import StateSpace
 from myoquat.analysis.motion import smooth
 from myoquat.core import Array
 from myoquat.data import Motion, load_forces, load_motion
@@ -101,7 +101,7 @@ def _alone(model: Model, goal: TrackPose, way: Any, n: int) -> tuple[Any, Array,
     u = (u0 + u1) / 2
     q = integrate(layout, q0, h / 2 * u)
     torque = inverse.inverse(model.system, q, u, (u1 - u0) / h) - states.torques(model, q, u, a, None)
-    d = displacement(layout, reference, q)
+    d = StateSpace(layout).displacement(reference, q)
     cost = h * (TRACKING * np.sum(d * d, axis=-1) + EFFORT * np.sum(a * a, axis=-1))
     rows = casadi.vertcat(as_casadi_vector(q1 - integrate(layout, q0, h * u)), as_casadi_vector(torque))
     inputs = [as_casadi_vector(v) for v in (x0, x1, a, reference)]

@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import (
-    Point,
-    displacement,
-    interpolated_pose,
-    interpolated_rows,
-    interpolated_velocity,
-)
+from myoquat.analysis.control.points import Point, interpolated_pose, interpolated_rows, interpolated_velocity
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.motion.problem import rotation_vector
 from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of
@@ -93,7 +87,7 @@ class TrackPose(_FollowsMotion):
         return interpolated_pose(self.motion, time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        return self._summed(plant, displacement(point.system, data, point.q) ** 2)
+        return self._summed(plant, plant.displacement(data, point.q) ** 2)
 
 
 @frozen

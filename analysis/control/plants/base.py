@@ -31,14 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.points import (
-    Point,
-    chart_coordinates,
-    chart_pose,
-    displaced,
-    displacement,
-    displacement_rate,
-)
+from myoquat.analysis.control.points import Point, StateSpace
 from myoquat.core import Array, check_unmasked, frozen
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.dynamics.factor import solve_small
@@ -325,13 +318,12 @@ def _rows_of(system: ArticulatedSystem, constraint: Constraint) -> tuple[int, in
     return h, k
 
 
-class Plant(ABC):
+OF_POINT = {"w": "states", "wdot": "rates"}  # the names of fields in a point
+
+
+class Plant(StateSpace, ABC):
     """A model or equations, as transcriptions use them. Sizes and names, the chart of the pose, the residual."""
 
-    system: ArticulatedSystem | None = None
-    velocity_names: tuple[str, ...] = ()
-    state_names: tuple[str, ...]
-    control_names: tuple[str, ...]
     constraints: PathEquations | None = None
     unknown: UnknownParameters = UnknownParameters()
     parameters: Array = np.zeros(0)
@@ -376,6 +368,14 @@ class Plant(ABC):
         its own `inputs` has the value of its function, and is no unknown."""
         return controls
 
+    def point(self, t: Array, values: Mapping[str, Array], **others: Array) -> Point:
+        """The point at times t (...) [s] with the values of fields by name: the formula. Controls that the model
+        prescribes have the values of its functions."""
+        own = {OF_POINT.get(name, name): x for name, x in values.items() if name not in ("z", "moves")}
+        if "controls" in own:
+            own["controls"] = self.acting_controls(t, own["controls"])
+        return Point(self, t, parameters=self.parameters, **own, **others)
+
     def samples(self, time: Array) -> Array:
         """(t, n) the data that its equations take at the times [s]; ValueError for times that they do not cover."""
         return np.zeros((len(time), 0))
@@ -415,27 +415,3 @@ class Plant(ABC):
         """The name of each of these rows, for messages."""
         held = self.constraints
         return (*held.names("position"), *held.names("velocity", held.moved)) if held else ()
-
-    def pose(self, reference: Array, z: Array) -> Array:
-        """(..., nq) q at the chart coordinates z (..., nu)."""
-        return chart_pose(self.system, reference, z)
-
-    def coordinates(self, reference: Array, q: Array) -> Array:
-        """(..., nu) chart coordinates of q (..., nq) about a reference."""
-        return chart_coordinates(self.system, reference, q)
-
-    def moved(self, q: Array, motion: Array) -> Array:
-        """(..., nq) q after unit time at constant velocities `motion` (..., nu)."""
-        return q if self.system is None else integrate(self.system, q, motion)
-
-    def displacement(self, q0: Array, q1: Array) -> Array:
-        """(..., nu) from q0 to q1."""
-        return displacement(self.system, q0, q1)
-
-    def displaced(self, q: Array, theta: Array) -> Array:
-        """(..., nq) the pose to which a displacement leads from q."""
-        return displaced(self.system, q, theta)
-
-    def displacement_rate(self, theta: Array, q: Array, u: Array) -> Array:
-        """(..., nu) the rate of a displacement."""
-        return displacement_rate(self.system, theta, q, u)

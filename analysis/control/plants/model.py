@@ -56,7 +56,7 @@ class MuscledPlant(Plant):
     def __init__(self, model: SystemLike, acting: Acting, external_torque: bool) -> None:
         system: ArticulatedSystem = system_of(model)
         self.model, self.acting, torques = model, acting, acting.torques
-        self.unknown = acting.unknown
+        self.unknown, self.parameter_names = acting.unknown, acting.unknown.names
         self.equations = StateEquations(model if isinstance(model, Model) else system, external_torque)
         self.state_names = self.equations.own
         self.torque_indices = indices_of("velocity", torques, system.velocity_names)
@@ -304,6 +304,7 @@ class OwnPlant(Plant):
     def __init__(self, equations: Equations, unknown: UnknownParameters | None = None) -> None:
         self.equations = equations
         self.unknown = unknown or UnknownParameters()
+        self.parameter_names = self.unknown.names
         self.state_names, self.control_names = equations.states, equations.controls
 
     @property

@@ -44,12 +44,12 @@ def at_rest(model, goals, constraints=()):
 def margin(problem, solution):
     """[rad] the least margin of the force at the middles of the intervals, where the arm rests."""
     rest = {"q": np.zeros((2, 2)), "u": np.zeros((2, 2)), "udot": np.zeros((2, 2))}
-    point = Point(problem.statement.names, np.zeros(2), controls=solution.controls, **rest)
+    point = Point(problem.plant, np.zeros(2), controls=solution.controls, **rest)
     return CONE.margin(joint_force(problem.plant, point, "arm", None)).min()
 
 
 def point_of(problem, q, u, udot, controls, **more):
-    return Point(problem.statement.names, np.zeros(len(q)), q=q, u=u, udot=udot, controls=controls, **more)
+    return Point(problem.plant, np.zeros(len(q)), q=q, u=u, udot=udot, controls=controls, **more)
 
 
 def test_the_force_counts_all_that_acts(rng):

@@ -6,7 +6,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import Effort, HermiteSimpson, Periodic, Problem
 from myoquat.analysis.control.conditions import periodic_pairs
-from myoquat.analysis.control.points import Names, Point
+from myoquat.analysis.control.points import Point, StateSpace
 from myoquat.joints import ArticulatedSystem
 from myoquat.muscle.actuators import CoordinateActuator
 from tests.bodies import on_slide
@@ -17,7 +17,7 @@ BOTH = "'coordinates.x' or 'controls.x'"
 
 
 def test_points_and_bounds_ask_which_is_meant():
-    point = Point(Names(SLED, ("x_dot",), (), ("x",)), np.array(0.0), q=np.array([1.0]), controls=np.array([2.0]))
+    point = Point(StateSpace(SLED, ("x_dot",), (), ("x",)), np.array(0.0), q=np.array([1.0]), controls=np.array([2.0]))
     assert (point["coordinates.x"], point["controls.x"]) == (1.0, 2.0)
     with pytest.raises(ValueError, match=BOTH):
         point["x"]

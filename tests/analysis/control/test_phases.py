@@ -15,9 +15,10 @@ from myoquat.analysis.control import (
     Problem,
     TrackPose,
 )
+from myoquat.analysis.control.phases import _Joined
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp
-from tests.bodies import on_ball
+from tests.bodies import on_ball, on_slide
 
 G, HEIGHT, RATIO = 9.81, 2.0, 0.8
 FLIGHT = Equations(("h", "v"), (), lambda point: (point["v"], -G + 0.0 * point["h"]))
@@ -56,6 +57,22 @@ def test_constraints_of_the_whole_see_both_ends_and_all_durations():
     solution = Phases(HOP, IMPACT, (whole, higher)).solve(GUESS)
     assert solution.success
     assert solution["h"][0] == pytest.approx(G / 2 * (lasting / (1 + RATIO)) ** 2, rel=1e-6)
+
+
+def test_a_join_sees_the_numbers_of_both_phases():
+    """The time at the end of the first flight, the start of the second one, and the mass of a body that is unknown."""
+    system = mq.ArticulatedSystem((on_slide("block", "x", "x", mass=1.0),))
+    problem = Problem(system, (0.1, 2.0), (Duration(),), 2, "gauss", torques=("x_dot",), start=1.0,
+                      parameters={"bodies.block.mass": (0.1, 5.0)})  # fmt: skip
+
+    def numbers(before, after, duration):
+        return [before.t, after.t, duration, before.system.bodies[0].mass, after.system.bodies[0].mass]
+
+    ends = BoundaryConstraint("ends", numbers, (0.0,) * 5, (0.0,) * 5)
+    guesses = [{"duration": lasting, "bodies.block.mass": mass} for lasting, mass in ((0.3, 2.0), (0.4, 3.0))]
+    posed = [problem.posed(guess) for guess in guesses]
+    joined = _Joined(posed, Phases((problem, problem), (Join(constraints=(ends,)),)))
+    np.testing.assert_allclose(joined.program.constraints(joined.x)[-5:], [1.3, 1.0, 0.3, 2.0, 3.0])
 
 
 def test_poses_of_ball_joints_go_on_across_a_join():

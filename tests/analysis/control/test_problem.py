@@ -25,7 +25,7 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     TrackPose,
 )
-from myoquat.analysis.control.points import displacement
+from myoquat.analysis.control.points import StateSpace
 from myoquat.data import Forces, Motion
 from myoquat.dynamics import inverse
 from myoquat.joints.multibody.state import integrate
@@ -60,7 +60,7 @@ BAD = {
     "contradicting bounds": ({"bounds": {"x": (2, 1)}}, "contradict each other: lower 2 is above upper 1"),
     "end outside bounds": ({"bounds": {"x": (0, 0.5)}}, "final: 'x' is 1 to 1, outside its bounds 0 to 0.5"),
     "control at an end": ({"initial": {"force": 0.0}}, "'force' is a control"),
-    "duration": ({"duration": (2.0, 1.0)}, "no span of positive durations"),
+    "duration": ({"duration": (2.0, 1.0)}, "the bounds contradict each other: lower 2 is above upper 1"),
     "mesh": ({"intervals": [0.0, 0.7, 0.5, 1.0]}, "increase from 0 to 1"),
     "transcription": ({"transcription": "euler"}, "transcription is one of midpoint"),
     "torques on equations": ({"torques": ("x",)}, "equations of one's own have none"),
@@ -293,7 +293,7 @@ def casadi_alone(model, motion, duration, intervals):
     q = integrate(system, q0, h / 2 * u)
     torque = inverse.inverse(system, q, u, (u1 - u0) / h) - states.torques(model, q, u, a, None)
     gap = q1 - integrate(system, q0, h * u)
-    d = displacement(system, reference, q)
+    d = StateSpace(system).displacement(reference, q)
     cost = h * (10 * np.sum(d * d, axis=-1) + 0.01 * np.sum(a * a, axis=-1))
     inputs = [as_casadi_vector(v) for v in (x0, x1, a, reference)]
     outputs = [casadi.vertcat(as_casadi_vector(gap), as_casadi_vector(torque)), as_casadi_vector(as_array([cost]))]

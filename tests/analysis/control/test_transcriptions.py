@@ -111,20 +111,19 @@ def test_multiple_shooting_agrees_with_collocation():
     """A rod on a hinge that is lifted with a bounded speed: goals, path constraints and controls by both."""
     rod = on_hinge("rod", "y", "angle", center_of_mass=(0, 0, -0.5), inertia=0.001)
     speed = PathConstraint("speed", lambda point: point["angle_dot"], -10.0, 2.0)
-    found = [
-        Problem(
-            mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 20, method,
-            torques=("angle_dot",), constraints=(speed,),
-            initial={"angle": 0.0, "angle_dot": 0.0}, final={"angle": 1.2, "angle_dot": 0.0},
-        ).solve()
-        for method in ("shooting", "midpoint")
-    ]  # fmt: skip
+    ends = {"initial": {"angle": 0.0, "angle_dot": 0.0}, "final": {"angle": 1.2, "angle_dot": 0.0}}
+    system = mq.ArticulatedSystem((rod,))
+    problem = Problem(system, 1.0, (Effort(),), 20, "midpoint", torques=("angle_dot",), constraints=(speed,), **ends)
+    found = [replace(problem, transcription=method).solve() for method in ("shooting", "midpoint")]
     assert all(solution.success for solution in found)
     assert found[0].objective == pytest.approx(found[1].objective, rel=0.03)
     assert found[0]["angle_dot"].max() == pytest.approx(2.0, abs=0.05)
     assert found[0].simulate().largest < 5e-4
     with pytest.raises(ValueError, match="steps must be between 1 and 20"):
         MultipleShooting(0)
+    rows = replace(problem, intervals=2, transcription=MultipleShooting(2)).posed().discretization.rows
+    times = [t for name, t in zip(rows.names, rows.fractions, strict=True) if name == speed.title]
+    assert times == [0.0, 0.25, 0.5, 0.75]  # of the start of every step
 
 
 @pytest.mark.parametrize("method", [Gauss(3), Gauss(4), Radau(3)])
