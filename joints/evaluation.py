@@ -185,7 +185,7 @@ class Call:
         """Coordinates (..., nq), quaternions of unit length."""
         checked = self.system.check_q(q)
         warn_far(checked, self.system.angles)
-        return self._put("q", q, checked, (self.system.nq,))
+        return self.put("q", q, checked)
 
     def u(self, u: ArrayLike) -> Self:
         """Velocities (..., nu)."""
@@ -201,7 +201,7 @@ class Call:
 
     def vector(self, name: str, value: ArrayLike, names: tuple[str, ...] = ("x", "y", "z")) -> Self:
         """Named components (..., n)."""
-        return self._put(name, value, check_state(name, value, names), (len(names),))
+        return self.put(name, value, check_state(name, value, names))
 
     def wrenches(self, f_ext: ArrayLike | None) -> Self:
         """f_ext (..., bodies, 6), or nothing if it is None."""
@@ -216,10 +216,11 @@ class Call:
         if not is_symbolic(array) and not np.isfinite(array).all():
             where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
             raise ValueError(f"f_ext{where} is {array[tuple(where)]}; finite numbers are needed")
-        return self._put("f_ext", f_ext, array, shape)
+        return self.put("f_ext", f_ext, array, axes=2)
 
-    def _put(self, name: str, given: ArrayLike, array: Array, shape: tuple[int, ...]) -> Self:
-        self.inputs[name] = Input(given, array, shape)
+    def put(self, name: str, given: ArrayLike, array: Array, axes: int = 1) -> Self:
+        """An argument as the caller gave it, and the same as a checked array with so many axes per state."""
+        self.inputs[name] = Input(given, array, array.shape[array.ndim - axes :])
         return self
 
     def frame(self, which: str | int) -> str:

@@ -20,14 +20,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.vectors import joined, matvec, vecmat
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 from .actuators import Actuator, with_controls
 from .forces import LoadingForce, MeasuredForce, PassiveForce
-from .forces.base import loads_of
+from .forces.base import loads_of, measured
 from .laws import ForceLaw
 from .loads import Load, body_wrenches, generalized_force
 from .model import Model
@@ -73,9 +73,8 @@ def torques(model: SystemLike, at: Instant) -> Array:
     system = system_of(model)
     total: Array = np.zeros(system.nu) if at.torque is None else at.torque
     if isinstance(model, Model) and at.passive:
-        measured = [part for part in _passive(model) if isinstance(part, MeasuredForce)]
-        if measured:
-            total = total + _along_measures(system, measured, at)
+        if parts := [part for part in _passive(model) if isinstance(part, MeasuredForce)]:
+            total = total + vecmat(*measured(system, parts, at.q, at.u))
         for force in model.forces:
             if not isinstance(force, (LoadingForce, MeasuredForce)):
                 total = total + force.torque(system, at.q, at.u, at.t)
@@ -193,20 +192,3 @@ def _loads(model: SystemLike, at: Instant) -> list[Load]:
         if not actuator.in_joints:
             found += actuator.loads(system.poses(at.q), actuator.scaled(controls))
     return found
-
-
-def _along_measures(system: ArticulatedSystem, parts: Sequence[MeasuredForce], at: Instant) -> Array:
-    """(..., nu) J^T f of forces f on measures x, dx/dt = J u: their power is f . dx/dt, whatever describes joints."""
-
-    def values(motion: Array) -> Array:
-        moved = system.displaced(at.q, motion)
-        return joined([part.measures(system, moved) for part in parts])
-
-    J = jacobian_at(values, np.zeros(system.nu), like=at.q)
-    rate, found, start = matvec(J, at.u), [], 0
-    for part in parts:
-        x = part.measures(system, at.q)
-        end = start + x.shape[-1]
-        found.append(part.force(x, rate[..., start:end]))
-        start = end
-    return vecmat(joined(found), J)

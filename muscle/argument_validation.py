@@ -8,16 +8,14 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core import Array, ArrayLike, casadi, check_type, check_unmasked, is_imported
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.evaluation import Call, kernel_for
-from myoquat.joints.ranges import UNIT_TOLERANCE, check_array, check_state, warn_far
+from myoquat.joints.evaluation import Call
+from myoquat.joints.ranges import check_array, check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
 from .acting import Instant, is_timed
 from .model import Model
 from .path import Muscle
 from .states import state_names
-
-ROWS_PER_CHECK = 8192  # poses that a kernel checks at once; arrays with fewer numbers are checked without it
 
 
 class MuscleCall(Call):
@@ -28,27 +26,20 @@ class MuscleCall(Call):
         super().__init__(model)
         self.model = model
 
-    def q(self, q: ArrayLike) -> "MuscleCall":
-        """Coordinates (..., nq), quaternions of unit length."""
-        checked = _checked_q(self.system, q)
-        warn_far(checked, self.system.angles)
-        return self.put("q", q, checked, self.system.nq)
-
     def activation(self, name: str, activation: ArrayLike) -> "MuscleCall":
         """Activations or excitations (..., m) in [0, 1]."""
-        return self.put(name, activation, self.model.check_activation(activation, name), len(self.model.muscles))
+        return self.put(name, activation, self.model.check_activation(activation, name))
 
     def time(self, time: ArrayLike | None) -> "MuscleCall":
         """The time (...) as an input t (..., 1), if it is given and a force of the model depends on it."""
         given = None if time is None else check_array("time", time)[..., None]
         if given is None or not is_timed(self.model):
             return self
-        return self.put("t", given, check_state("time", given, ("t",)), 1)
+        return self.put("t", given, check_state("time", given, ("t",)))
 
     def controls(self, controls: ArrayLike) -> "MuscleCall":
         """Controls (..., k) of the actuators within their bounds, or the activations of delayed actuators."""
-        checked = self.model.check_controls(controls, acting=True)
-        return self.put("controls", controls, checked, len(self.model.control_names))
+        return self.put("controls", controls, self.model.check_controls(controls, acting=True))
 
     def states(self, name: str, values: ArrayLike | None) -> "MuscleCall":
         """The muscles' own states or their rates (..., ns); None for a model without."""
@@ -58,11 +49,7 @@ class MuscleCall(Call):
                 f"{name} (..., {len(own)}) is needed: {own[0]!r} and others; equilibrium_states(model, q, activation) "
                 "gives one"
             )
-        return self if values is None else self.put(name, values, check_state(name, values, own), len(own))
-
-    def put(self, name: str, given: ArrayLike, array: Array, size: int) -> "MuscleCall":
-        """An argument (..., size) as the caller gave it, and the same as a checked array."""
-        return self._put(name, given, array, (size,))
+        return self if values is None else self.vector(name, values, own)
 
     def at_instant(self, function: Callable[[Model, Instant], Array]) -> Callable[..., Array]:
         """The formula of the inputs, in their order, that a function of the model and what acts on it is."""
@@ -116,38 +103,6 @@ def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
                 f"muscle {muscle.name!r}: whether its path touches a {acting[0].kind} depends on the pose, in cases "
                 "that nest too deep for SymPy. Numbers and CasADi symbols are accepted"
             )
-
-
-def _checked_q(system: ArticulatedSystem, q: ArrayLike) -> Array:
-    """As `ArticulatedSystem.check_q`, but reading a large batch only once, through a kernel."""
-    array = check_array("q", q)
-    if is_symbolic(array) or array.size <= ROWS_PER_CHECK or array.shape[-1] != system.nq:
-        return system.check_q(q)
-    rows = np.ascontiguousarray(array).reshape(-1, system.nq)
-    kernel = kernel_for(
-        ("probe", system.content_key),
-        lambda content: kernels.compile(lambda q: _probe(system, q), {"q": system.nq}, name="probe", content=content),
-    )
-    probe = np.empty((ROWS_PER_CHECK, len(system.quaternion_slices()) + 1))
-    for start in range(0, len(rows), ROWS_PER_CHECK):
-        part = rows[start : start + ROWS_PER_CHECK]
-        values = probe[: len(part)]
-        kernel(part, out=values, threads=1)
-        low, high = values[:, :-1].min(initial=1.0), values[:, :-1].max(initial=1.0)
-        # |Q|^2 - 1 is twice |Q| - 1 to first order; the exact check decides, this one only finds where to look
-        if not (low >= 1 - UNIT_TOLERANCE and high <= 1 + UNIT_TOLERANCE and np.isfinite(values[:, -1].sum())):
-            system.check_q(part)
-    return rows.reshape(array.shape)
-
-
-def _probe(system: ArticulatedSystem, q: Array) -> Array:
-    """(..., balls + 1): every |Q|^2, and the sum of the other coordinates, which is finite only if all of them are."""
-    slices = system.quaternion_slices()
-    other = np.ones(system.nq, dtype=bool)
-    for s in slices:
-        other[s] = False
-    rest = np.sum(np.where(other, q, 0.0), axis=-1)
-    return np.stack([*(np.sum(q[..., s] * q[..., s], axis=-1) for s in slices), rest], axis=-1)
 
 
 # ---- Which component of each quaternion is eliminated in constrained Jacobians --------------------------------------

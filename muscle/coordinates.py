@@ -1,6 +1,6 @@
 """Ranges, locks and couplings of the coordinates of a model file, and its markers."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Annotated, ClassVar
 
@@ -9,9 +9,12 @@ import numpy as np
 from myoquat.core import Record, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Locked, Prescribed
+from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions import AxisFunction, straight_line
 from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.ranges import check_ranges
+
+from .loads import check_part
 
 
 @frozen
@@ -46,11 +49,10 @@ class Coordinate(Record):
             return Locked(self.name)
         return None if self.prescribed is None else Prescribed(self.name, self.prescribed.value)
 
-    def check(self, known: Collection[str]) -> None:
-        """ModelError for a coordinate that is not among the `known`, or a range whose ends are reversed."""
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for a coordinate that the system does not have, or a range whose ends are reversed."""
         element = f"coordinate {self.name!r}"
-        if self.name not in known:
-            raise ModelError("the system has no coordinate of this name", element=element)
+        check_coordinates(system, self.name, element=element)
         check_ranges(self, element)
 
 
@@ -64,15 +66,12 @@ class Coupler(Record):
     function: AxisFunction
     scale: float = 1.0
 
-    def check(self, known: Collection[str]) -> None:
-        """ModelError for a coordinate that is not among the `known`, one that drives itself, or an impossible scale."""
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for coordinates that the system does not have, one that drives itself, or an impossible scale."""
         element = f"coupler {self.name!r}"
-        for coordinate in (self.dependent, self.independent):
-            if coordinate not in known:
-                raise ModelError(f"coordinate {coordinate!r} does not exist", element=element)
+        check_part(self, system, element)
         if self.dependent == self.independent:
             raise ModelError(f"coordinate {self.dependent!r} cannot drive itself", element=element)
-        check_ranges(self, element)
 
 
 def check_couplers(couplers: Iterable[Coupler]) -> None:
@@ -138,9 +137,6 @@ class Marker(Record):
     position: Annotated[tuple[float, ...], 3]
     fixed: bool = False
 
-    def check(self, bodies: Collection[str]) -> None:
-        """ModelError for a body that is not among `bodies`, or a position that is not three finite numbers."""
-        element = f"marker {self.name!r}"
-        if self.body not in bodies:
-            raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(bodies)}", element=element)
-        check_ranges(self, element)
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for a body that does not exist, or a position that is not three finite numbers."""
+        check_part(self, system, f"marker {self.name!r}")

@@ -12,12 +12,11 @@ from functools import partial
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types, check_unmasked, real_array
-from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import acting, states
 
-from .acting import Instant, check_placed
+from .acting import Instant
 from .argument_validation import MuscleCall, eliminated_components
 from .forces import ContactForce
 from .laws import HillLaw
@@ -88,7 +87,7 @@ def path_jacobian(
     program = tables.where_it_pays(tables.jacobian_program, model.system, model.paths, quantity)
     if quantity == "constrained":
         index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
-        call.put("eliminated", index, index, index.shape[-1])
+        call.put("eliminated", index, index)
 
     def jacobian(q: Array, eliminated: Array | None = None) -> Array:
         dropped = () if eliminated is None else (eliminated,)
@@ -174,10 +173,8 @@ def law_forces(
     check_laws(model)
     if state_names(model):
         raise ValueError(f"law_forces: the muscles have states, {state_names(model)[0]!r} and others")
-    names, size = model.muscle_names, len(model.muscles)
-    call = MuscleCall(model)
-    for name, given in (("lengths", lengths), ("speeds", speeds)):
-        call.put(name, given, check_state(name, given, names), size)
+    names = model.muscle_names
+    call = MuscleCall(model).vector("lengths", lengths, names).vector("speeds", speeds, names)
     call.activation("activation", activation)
 
     def forces(lengths: Array, speeds: Array, activation: Array) -> Array:
@@ -225,11 +222,9 @@ def muscle_wrenches(
     >>> mq.muscle.muscle_wrenches(model, model.start_q, np.ones(6)).shape
     (2, 6)
     """
-    check_types(model=(model, Model))
-    paths = model.paths_on_bones
-    names, size = model.muscle_names, len(model.muscles)
-    call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, names), size)
-    return call.run_muscles("muscle_wrenches", partial(wrenches, model.system, paths), 2, out, backend)
+    call = MuscleCall(model).q(q).vector("tensions", tensions, model.muscle_names)
+    formula = partial(wrenches, model.system, model.paths_on_bones)
+    return call.run_muscles("muscle_wrenches", formula, 2, out, backend)
 
 
 def unit_wrenches(
@@ -245,12 +240,9 @@ def unit_wrenches(
     >>> mq.muscle.unit_wrenches(model, model.start_q, "B").shape
     (6, 6)
     """
-    check_types(model=(model, Model))
-    system = model.system
-    carried = carried_bodies(system, body)
-    paths = model.paths_on_bones
     call = MuscleCall(model).q(q)
-    formula = lambda q: carried_wrenches(system, paths, q, carried)  # noqa: E731
+    carried = carried_bodies(model.system, body)
+    formula = partial(carried_wrenches, model.system, model.paths_on_bones, carried=carried)
     return call.run_muscles(f"unit_wrenches {carried[0]}", formula, 2, out, backend)
 
 
@@ -316,8 +308,6 @@ def acting_wrenches(
     >>> mq.muscle.acting_wrenches(model, [0.0], [0.0], controls=[2.0])[0] + 0.0  # 10 N along y, at 1 m
     array([ 0., 10.,  0.,  0.,  0., 10.])
     """
-    check_types(model=(model, Model))
-    acting.check_placed(model)
     call = MuscleCall(model).q(q).u(u).time(time)
     if controls is not None:
         call.controls(controls)
@@ -497,8 +487,8 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     >>> mq.muscle.equilibrium_states(model, [0.0], [0.8]).round(4)  # [m] the fiber; the path is 0.5 m long
     array([0.1869])
     """
-    check_types(model=(model, Model))
-    call = _state_call(model, q, np.zeros(model.system.nu), activation)
+    check_laws(model)
+    call = MuscleCall(model).q(q).activation("activation", activation)
     checked, a = (call.inputs[name].array for name in ("q", "activation"))
     if is_symbolic(checked) or is_symbolic(a):
         raise TypeError("equilibrium_states: an iterative solver finds them, which takes numbers only, not symbols")
@@ -570,9 +560,8 @@ def contact_forces(
     array([[ 0.  ,  4.71,  0.  ,  0.  , -0.  ,  0.  ,  4.71],
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ]])
     """
-    check_types(model=(model, Model))
-    found = [force for force in model.forces if isinstance(force, ContactForce)]
-    system = model.system
+    call = MuscleCall(model).q(q).u(u)
+    system, found = model.system, [force for force in model.forces if isinstance(force, ContactForce)]
 
     def formula(q: Array, u: Array) -> Array:
         poses = system.poses(q)
@@ -581,7 +570,7 @@ def contact_forces(
         rows = [joined([contact.force, contact.point, contact.pressure[..., None]]) for contact in touching]
         return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 7))
 
-    return MuscleCall(model).q(q).u(u).run_muscles("contact_forces", formula, 2, out, backend)
+    return call.run_muscles("contact_forces", formula, 2, out, backend)
 
 
 def force_wrenches(
@@ -607,8 +596,6 @@ def force_wrenches(
     >>> mq.muscle.force_wrenches(model, [0.099], [0.0])[0].round(2) + 0.0  # the floor lifts the ball
     array([0.  , 4.71, 0.  , 0.  , 0.  , 0.  ])
     """
-    check_types(model=(model, Model))
-    check_placed(model)
     call = MuscleCall(model).q(q).u(u).time(time)
     return call.run_muscles("force_wrenches", call.at_instant(acting.wrenches), 2, out, backend)
 

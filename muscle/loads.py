@@ -18,6 +18,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 Poses = Mapping[str, tuple[Array, Array]]
 FRAMES = ("force_frame", "point_frame")  # fields that name bodies, or the world by None
 BODIES = ("body", "first", "second", *FRAMES)  # fields that name bodies
+COORDINATES = ("coordinate", "dependent", "independent")  # fields that name coordinates
 DIRECTIONS = ("axis", "direction", "normal")  # fields that are directions, of any length
 
 
@@ -58,7 +59,7 @@ def check_part(part: Record, system: ArticulatedSystem, element: str, what: str 
     for key, value in vars(part).items():
         if key in BODIES and not (isinstance(value, Record) or (value is None and key in FRAMES)):
             check_bodies(system, value, element=element, what=what)
-        elif key == "coordinate":
+        elif key in COORDINATES:
             check_coordinates(system, value, element=element)
         elif key in DIRECTIONS and not any(value):
             raise ModelError(f"{what}{key} must not be zero", element=element)

@@ -3,7 +3,7 @@
 import importlib
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Record, check_types, content_digest, frozen, html
+from myoquat.core import Array, ArrayLike, Record, check_types, content_digest, counted, frozen, html, html_table
 from myoquat.joints import ArticulatedSystem, CoordinateWarning, FixedJoint, ModelError, conversion
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.ranges import check_state
@@ -87,19 +87,13 @@ class Model(Record):
             for name, count in Counter(part.name for part in parts).items():
                 if count > 1:
                     raise ModelError(f"the name {name!r} is taken twice", element=f"{noun} {name!r}")
-        acting: tuple[Any, ...] = (*self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints)
-        for part in acting:
+        acting = *self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints
+        parts: tuple[Any, ...] = *acting, *self.coordinates, *self.couplers, *self.markers
+        for part in parts:
             part.check(self.system)
         for group in self.groups:
             group.check(self.muscle_names)
-        known = {*self.system.coordinate_names, *self.system.angle_names}
-        for coordinate in self.coordinates:
-            coordinate.check(known)
-        for coupler in self.couplers:
-            coupler.check(known)
         check_couplers(self.couplers)
-        for marker in self.markers:
-            marker.check((self.system.ground, *self.system.body_names))
         for given in self.inputs:
             given.check((*self.muscle_names, *self.control_names))
         for constraint in self.constraints:
@@ -112,26 +106,19 @@ class Model(Record):
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""
         counts = (
-            (len(self.system.bodies), "body", "bodies"),
-            (self.system.nq, "coordinate", "coordinates"),
-            (len(self.muscles), "muscle", "muscles"),
+            counted(len(self.system.bodies), "body", "bodies"),
+            counted(self.system.nq, "coordinate", "coordinates"),
+            counted(len(self.muscles), "muscle", "muscles"),
         )
-        return f"<Model {self.name!r}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}>"
+        return f"<Model {self.name!r}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
-        """A table of the bodies with their coordinates, and one of the muscles, for Jupyter."""
-        system, names = self.system, self.system.coordinate_names
-        bodies = [
-            (body.name, body.parent, body.joint.kind, ", ".join(names[s]))
-            for body, s in zip(system.bodies, system.q_slices, strict=True)
-        ]
+        """The system with a table of its bodies, and a table of the muscles, for Jupyter."""
         muscles = [
             (m.name, m.law.kind if m.law else "", m.path.points[0].body, m.path.points[-1].body) for m in self.muscles
         ]
-        tables = _table(("body", "parent", "joint", "coordinates"), bodies)
-        if muscles:
-            tables += _table(("muscle", "law", "origin", "insertion"), muscles)
-        return f"<p>{html.escape(repr(self))}</p>{tables}"
+        table = html_table(("muscle", "law", "origin", "insertion"), muscles) if muscles else ""
+        return f"<p>{html.escape(repr(self))}</p>{self.system._repr_html_()}{table}"
 
     @cached_property
     def muscle_names(self) -> tuple[str, ...]:
@@ -408,16 +395,7 @@ class Model(Record):
     def check_activation(self, activation: ArrayLike, name: str = "activation") -> Array:
         """activation as a finite float64 array (..., m) in [0, 1], or ValueError, in which it is called `name`, naming
         the muscle; symbols pass."""
-        checked = check_state(name, activation, self.muscle_names)
-        if is_symbolic(checked):
-            return checked
-        outside = (checked < 0) | (checked > 1)
-        if np.any(outside):
-            where = tuple(int(i) for i in np.argwhere(outside)[0])
-            raise ValueError(
-                f"{name}{list(where)} ({self.muscle_names[where[-1]]}) is {checked[where]:.6g}; it must lie in [0, 1]"
-            )
-        return checked
+        return _within(name, activation, self.muscle_names, np.tile((0.0, 1.0), (len(self.muscles), 1)))
 
     def check_controls(self, controls: ArrayLike, acting: bool = False) -> Array:
         """controls as a finite float64 array (..., k) in the order of `control_names`, within the actuators' bounds.
@@ -425,21 +403,25 @@ class Model(Record):
         Raises ValueError naming the control; symbols pass. If `acting`, activations of delayed actuators, which have no
         bounds, stand in place of their controls.
         """
-        checked = check_state("controls", controls, self.control_names)
-        if is_symbolic(checked):
-            return checked
         bounds = np.array([b for actuator in self.actuators for b in actuator.bounds]).reshape(-1, 2)
         if acting:
             bounds[[*delayed(self)]] = -np.inf, np.inf
-        outside = (checked < bounds[:, 0]) | (checked > bounds[:, 1])
-        if np.any(outside):
-            where = tuple(int(i) for i in np.argwhere(outside)[0])
-            low, high = bounds[where[-1]]
-            raise ValueError(
-                f"controls{list(where)} ({self.control_names[where[-1]]}) is {checked[where]:.6g}; it must lie in "
-                f"[{low:g}, {high:g}]"
-            )
+        return _within("controls", controls, self.control_names, bounds)
+
+
+def _within(name: str, values: ArrayLike, names: tuple[str, ...], bounds: Array) -> Array:
+    """The values as a finite float64 array (..., n) between bounds (n, 2), or ValueError naming one. Symbols pass."""
+    checked = check_state(name, values, names)
+    if is_symbolic(checked):
         return checked
+    outside = (checked < bounds[:, 0]) | (checked > bounds[:, 1])
+    if np.any(outside):
+        where = tuple(int(i) for i in np.argwhere(outside)[0])
+        low, high = bounds[where[-1]]
+        raise ValueError(
+            f"{name}{list(where)} ({names[where[-1]]}) is {checked[where]:.6g}; it must lie in [{low:g}, {high:g}]"
+        )
+    return checked
 
 
 def _check_plain(constraint: Constraint) -> None:
@@ -474,14 +456,6 @@ def _texts(part: Any) -> Iterator[str]:
             yield from _texts(item)
     elif is_dataclass(part) and not isinstance(part, type):
         yield from _texts([getattr(part, f.name) for f in fields(part)])
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table; every text is escaped."""
-    lines = [[f"<th>{html.escape(text)}</th>" for text in head]]
-    lines += [[f"<td>{html.escape(text)}</td>" for text in row] for row in rows]
-    body = "".join("<tr>" + "".join(cells) + "</tr>" for cells in lines)
-    return f"<table>{body}</table>"
 
 
 # ---- What a model must have before forces of its muscles are computed -----------------------------------------------

@@ -91,9 +91,8 @@ def read_marker_set(path: Path) -> tuple[Marker, ...]:
 
 def with_markers(model: Model, markers: Sequence[Marker]) -> Model:
     """The model with markers of the same name replaced, others added; ModelError for one on an unknown body."""
-    known = {model.system.ground, *model.system.body_names}
     for marker in markers:
-        marker.check(known)
+        marker.check(model.system)
     given = {marker.name: marker for marker in markers}
     kept = [given.pop(marker.name, marker) for marker in model.markers]
     return replace(model, markers=(*kept, *given.values()))

@@ -1,14 +1,13 @@
 """The methods of simulations, the numbers of a run, and a trajectory in words."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 from numbers import Real
 
 import numpy as np
 
-from myoquat.core import Array, frozen, html
+from myoquat.core import Array, counted, frozen
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 from myoquat.joints.evaluation import SystemLike, system_of
 
@@ -126,17 +125,6 @@ def described(model: SystemLike) -> str:
     parts = [counted(len(system.bodies), "body", "bodies"), counted(system.nu, "velocity", "velocities")]
     parts += [counted(muscles, "muscle", "muscles")] if muscles else []
     return f"{name!r} ({', '.join(parts)})"
-
-
-def counted(count: int, singular: str, plural: str) -> str:
-    """A number of things."""
-    return f"{count} {singular if count == 1 else plural}"
-
-
-def html_table(rows: Mapping[str, str]) -> str:
-    """A table of two columns, names and values as plain text."""
-    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items())
-    return f"<table>{''.join(cells)}</table>"
 
 
 # ---- When a simulation computes and stores states --------------------------------------------------------------------

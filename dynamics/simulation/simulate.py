@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, options_of, progress_bar
+from myoquat.core import Array, ArrayLike, counted, options_of, progress_bar
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import FixedStep
 from myoquat.joints import ArticulatedSystem, CoordinateWarning
@@ -19,7 +19,7 @@ from myoquat.kernels import Outcome
 from .adaptive import AdaptiveProblem, solve_batch
 from .controls import Control, ControlLike, Inputs, StateFeedback, check_numbers, compiled_feedback
 from .events import Event, stop_message
-from .methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, Run, Timing, counted, described, method_named
+from .methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, Run, Timing, described, method_named
 from .problem import Problem, SampledFeedback, Start
 from .results.trajectory import Trajectory
 from .stiffness import StiffnessWarning, stiffness_message

@@ -1,7 +1,7 @@
 """What every passive force can do."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core import Array, Pair, frozen
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
-from myoquat.joints.vectors import matvec, row_cross, vecmat
+from myoquat.joints.vectors import joined, matvec, row_cross, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force
 
@@ -113,25 +113,37 @@ class MeasuredForce(PassiveForce):
 
     def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
         """(..., nu) J^T f: the formula, on floats and symbols."""
-        J = self._along(system, q)
-        return vecmat(self.force(self.measures(system, q), matvec(J, u)), J)
+        return vecmat(*measured(system, [self], q, u))
 
     def wrenches(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
         """(..., bodies, 6) force [N] and torque [N m] on every body at its origin, in world axes.
 
         Their virtual work is that of the measures' forces. The formula runs on floats and symbols.
         """
-        f = self.force(self.measures(system, q), matvec(self._along(system, q), u))
+        f, _ = measured(system, [self], q, u)
 
         def work(motion: Array) -> Array:
             return np.sum(f * self.measures(separate_bodies(system, motion), q), axis=-1)
 
         return wrenches_of_work(system, q, work)
 
-    def _along(self, system: ArticulatedSystem, q: Array) -> Array:
-        """(..., k, nu) J with dx/dt = J u."""
-        still = np.zeros(system.nu)
-        return jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
+
+def measured(system: ArticulatedSystem, parts: Sequence[MeasuredForce], q: Array, u: Array) -> tuple[Array, Array]:
+    """Forces f (..., k) on the measures x of all parts, and J (..., k, nu) with dx/dt = J u. Their power is f . dx/dt,
+    whatever describes joints. The formula runs on floats and symbols."""
+
+    def values(motion: Array) -> Array:
+        moved = system.displaced(q, motion)
+        return joined([part.measures(system, moved) for part in parts])
+
+    J = jacobian_at(values, np.zeros(system.nu), like=q)
+    rate, found, start = matvec(J, u), [], 0
+    for part in parts:
+        x = part.measures(system, q)
+        end = start + x.shape[-1]
+        found.append(part.force(x, rate[..., start:end]))
+        start = end
+    return joined(found), J
 
 
 # ---- Bodies that move each on its own, as if there were no joints ---------------------------------------------------

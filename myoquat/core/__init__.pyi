@@ -39,8 +39,10 @@ from .figures import (
     small_axes as small_axes,
 )
 from .labels import (
+    counted as counted,
     figure_label as figure_label,
     free_name as free_name,
+    html_table as html_table,
     identifiers as identifiers,
     markup as markup,
     printable as printable,

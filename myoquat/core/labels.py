@@ -5,7 +5,7 @@ for one place and leaves ordinary names as they are.
 """
 
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from .lazy_imports import html
 
@@ -54,6 +54,26 @@ def markup(text: str) -> str:
     """
     escaped = html.escape(widget_label(text), quote=False)
     return escaped.replace('"', "&#34;").replace("'", "&#39;").replace("%{", "%&#123;")
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table of texts as they are, with a row of headings.
+
+    >>> html_table(("name",), [("<b>",)])
+    '<table><tr><th>name</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
+    """
+    lines = [("th", head), *(("td", row) for row in rows)]
+    cells = ("".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) for tag, texts in lines if texts)
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
+
+
+def counted(count: int, singular: str, plural: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "body", "bodies"), counted(2, "body", "bodies")
+    ('1 body', '2 bodies')
+    """
+    return f"{count} {singular if count == 1 else plural}"
 
 
 def unique(texts: Iterable[str]) -> list[str]:

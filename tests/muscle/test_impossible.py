@@ -60,7 +60,7 @@ def _pressed(*surfaces):
 
 PARTS = {
     "coordinates": [
-        (Coordinate("d"), "coordinate 'd': the system has no coordinate of this name"),
+        (Coordinate("d"), "coordinate 'd' does not exist; known: a_angle"),
         (Coordinate("a_angle", (1.0, 0.0)), r"coordinate 'a_angle': range must be .*\(1.0, 0.0\)"),
         ((Coordinate("a_angle"),) * 2, "coordinate 'a_angle': the name 'a_angle' is taken twice"),
     ],

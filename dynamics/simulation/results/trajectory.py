@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.core import Array, Curve, Curves, Solved, frozen, pandas as pd
+from myoquat.core import Array, Curve, Curves, Solved, frozen, html_table, pandas as pd
 from myoquat.data.files import check_ending, check_output
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
@@ -19,7 +19,7 @@ from myoquat.data.motions.series import check_run
 from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.simulation.methods import described, html_table
+from myoquat.dynamics.simulation.methods import described
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.kernels import Outcome
@@ -443,7 +443,7 @@ class Trajectory(Curves, Solved):
             "model": described(self.model), "runs": self._runs or "1", "time": self._span, "method": self.method,
             "end": self._ending
         }  # fmt: skip
-        return html_table(rows)
+        return html_table(list(rows), [list(rows.values())])
 
     @property
     def _runs(self) -> str:
