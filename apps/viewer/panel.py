@@ -195,9 +195,10 @@ class Panel:
     def _name(self, instance: Any) -> None:
         """Say which muscle a piece belongs to."""
         viewer = self.viewer
-        if not isinstance(instance, int) or not 0 <= instance < viewer.stage.pieces:
+        owner = viewer.scene.owner
+        if not isinstance(instance, int) or not 0 <= instance < len(owner):
             return
-        i = viewer.stage.muscle_of(instance)
+        i = int(owner[instance])
         value = float(viewer.values[i])
         self.named.content = f"**{widget_label(viewer.model.muscles[i].name)}**: {viewer.color} {value:.3g}"
 

@@ -1,5 +1,6 @@
 """What the viewer shows of a model: bodies with what is fixed to them, muscles, and the frames of a motion."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
@@ -10,7 +11,7 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, frozen, printable
 from myoquat.data.library import load_model
-from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
+from myoquat.data.meshes import MESH_FILES, Mesh, read_mesh
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
@@ -19,56 +20,69 @@ from myoquat.muscle.display import farthest_point, polylines, up_of
 from myoquat.muscle.wrapping import Wrap
 
 SIDES = 12  # without a GPU, a triangle takes microseconds
-LIMB: tuple[tuple[float, float], ...] = (
-    (0.0, 0.0),
-    (0.01, 0.6),
-    (0.05, 1.0),
-    (0.14, 0.8),
-    (0.3, 0.55),
-    (0.7, 0.5),
-    (0.86, 0.75),
-    (0.95, 0.95),
+LIMB = (  # heights and radii along a long bone: knobs at its ends
+    (0.0, 0.01, 0.05, 0.14, 0.3, 0.7, 0.86, 0.95, 0.99, 1.0),
+    (0.0, 0.6, 1.0, 0.8, 0.55, 0.5, 0.75, 0.95, 0.55, 0.0),
 )
-LIMB += ((0.99, 0.55), (1.0, 0.0))  # height and radius along a long bone: knobs at its ends
+ARROW_SIZES = 0.006, 0.016, 0.04  # of the figure's size: radius of the shaft, radius and length of the head
+SHAFT_PARTS = 8  # of an arrow: short parts are sorted correctly among bones
 
 
 def limb(length: float, radius: float) -> Mesh:
     """A shape like a long bone along z, from 0 to `length`."""
-    height, width = np.array(LIMB).T
-    return _turned(height * length, width * radius)
+    return _revolved(*LIMB, (radius, radius, length))
 
 
-def tube() -> Mesh:
-    """A cylinder of radius one and length one about z, in the middle of its axis, with rounded ends."""
-    height = np.array([-0.5, -0.5, 0.5, 0.5])
-    return _turned(height, np.array([0.0, 1.0, 1.0, 0.0]), sides=6)
+def tube(parts: int = 1) -> Mesh:
+    """A cylinder of radius one and length one about z, in the middle of its axis, in some parts."""
+    height = np.linspace(-0.5, 0.5, parts + 1)
+    return _revolved(np.pad(height, 1, "edge"), np.pad(np.ones(parts + 1), 1), sides=6)
 
 
-def sphere(*radii: float) -> Mesh:
-    """An ellipsoid about the origin."""
-    angle = np.linspace(0, np.pi, 11)
-    ball = _turned(-np.cos(angle), np.sin(angle))
-    return Mesh(ball.vertices * radii, ball.faces)
+def arrow(length: float, size: float) -> Mesh:
+    """An arrow along z, from 0 to `length`, in a figure of a size."""
+    shaft, wide, head = np.multiply(ARROW_SIZES, size)
+    neck = length - min(head, length / 2)
+    height = [0.0, *np.linspace(0.0, neck, SHAFT_PARTS + 1), neck, length]
+    return _revolved(height, [0.0, *[shaft] * (SHAFT_PARTS + 1), wide, 0.0], sides=6)
 
 
 def solid(name: str, *sizes: float) -> Mesh:
     """A solid in its own frame, by the sizes of `Shape` and of wrapping surfaces; TypeError for another one."""
+    latitude, ends, disc = (
+        np.linspace(-np.pi / 2, np.pi / 2, 11),
+        (-0.5, -0.5, 0.5, 0.5),
+        np.array([0.0, 1.0, 1.0, 0.0]),
+    )
     if name in ("sphere", "ellipsoid"):
-        return sphere(*np.broadcast_to(sizes, 3))
+        return _revolved(np.sin(latitude), np.cos(latitude), np.broadcast_to(sizes, 3))
     if name == "box":
-        corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * sizes
-        sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-        return Mesh(corners, fans(np.array(sides).ravel(), np.arange(0, 4 * len(sides), 4)))
+        return _revolved(ends, np.sqrt(0.5) * disc, sizes, sides=4)
+    radius, length = sizes[:2]
     if name == "torus":
-        (ring, tube), angle = sizes[:2], np.linspace(0, 2 * np.pi, SIDES + 1)
-        return _turned(-tube * np.sin(angle), ring - tube * np.cos(angle))
+        angle = np.linspace(0, 2 * np.pi, SIDES + 1)
+        return _revolved(-length * np.sin(angle), radius - length * np.cos(angle))
     if name == "cylinder":
-        return _turned(sizes[1] * np.array([-0.5, -0.5, 0.5, 0.5]), sizes[0] * np.array([0.0, 1, 1, 0]))
+        return _revolved(ends, disc, (radius, radius, length))
     if name == "capsule":
-        angle = np.linspace(-np.pi / 2, np.pi / 2, 12)
-        ends = np.where(angle < 0, -sizes[1] / 2, sizes[1] / 2)
-        return _turned(ends + sizes[0] * np.sin(angle), sizes[0] * np.cos(angle))
+        south = latitude[latitude <= 0]
+        height, wide = np.sin(south) * radius - length / 2, np.cos(south) * radius
+        return _revolved([*height, *-height[::-1]], [*wide, *wide[::-1]])
     raise TypeError(f"the viewer has no shape for a {name}")
+
+
+def _revolved(
+    height: Sequence[float] | Array, radius: Sequence[float] | Array, scale: ArrayLike = 1.0, sides: int = SIDES
+) -> Mesh:
+    """The surface that a line of heights and radii (k,) leaves as it turns about z, times a scale along each axis."""
+    angle = 2 * np.pi * (np.arange(sides) + 0.5) / sides
+    ring = np.stack([np.cos(angle), np.sin(angle), np.ones(sides)], axis=-1)
+    vertices = ring * np.stack([radius, radius, height], axis=-1)[:, None]  # (k, sides, 3)
+    grid = np.pad(np.arange(vertices.size // 3).reshape(-1, sides), ((0, 0), (0, 1)), "wrap")
+    a, b, c, d = grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]
+    faces = np.moveaxis(np.array([[a, b, c], [a, c, d]]), 1, -1)  # (2, k - 1, sides, 3)
+    wide = np.array([radius[:-1], radius[1:]]) > 0  # a triangle with no area takes as long to draw as any other
+    return Mesh(vertices.reshape(-1, 3) * scale, faces[wide].reshape(-1, 3))
 
 
 def surface(wrap: Wrap, size: float) -> Mesh:
@@ -96,41 +110,14 @@ def find_mesh(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _turned(height: Array, radius: Array, sides: int = SIDES) -> Mesh:
-    """The surface that a line of heights and radii sweeps about z."""
-    angle = np.linspace(0, 2 * np.pi, sides, endpoint=False)
-    ring = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    flat = radius[:, None, None] * ring
-    vertices = np.concatenate([flat, np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))], axis=-1)
-    here = np.arange(sides)
-    there = (here + 1) % sides
-    faces = []
-    for row in range(len(height) - 1):
-        a, b = row * sides, (row + 1) * sides
-        if radius[row] > 0:  # a triangle with no area takes as long to draw as any other
-            faces.append(np.stack([a + here, a + there, b + there], -1))
-        if radius[row + 1] > 0:
-            faces.append(np.stack([a + here, b + there, b + here], -1))
-    return Mesh(vertices.reshape(-1, 3), np.concatenate(faces))
-
-
-def pieces(lines: list[Array]) -> tuple[Array, Array, Array]:
-    """`tubes` of all straight pieces of lines (..., k, 3), one line after the other."""
-    if not lines:
-        return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros(0)
-    starts, ends = ([line[..., part, :] for line in lines] for part in (slice(-1), slice(1, None)))
-    return tubes(np.concatenate(starts, axis=-2), np.concatenate(ends, axis=-2))
-
-
 def tubes(start: Array, end: Array) -> tuple[Array, Array, Array]:
     """From points to points (..., 3): middles (..., 3), unit quaternions (..., 4) that turn z along, lengths [m]."""
     along = end - start
     length = np.linalg.norm(along, axis=-1)
-    d = np.divide(along, length[..., None], out=np.zeros_like(along), where=length[..., None] > 0)
-    Q = np.stack([1 + d[..., 2], -d[..., 1], d[..., 0], np.zeros(d.shape[:-1])], axis=-1)
-    norm = np.linalg.norm(Q, axis=-1, keepdims=True)
-    turned = np.divide(Q, norm, out=np.broadcast_to((0.0, 1.0, 0.0, 0.0), Q.shape).copy(), where=norm > 1e-9)
-    return (start + end) / 2, turned, length
+    x, y, z = np.moveaxis(along, -1, 0)
+    Q = np.stack([length + z, -y, x, 0 * z], axis=-1)  # half the way from z to there
+    Q[np.linalg.norm(Q, axis=-1) <= 1e-9 * length] = 0.0, 1.0, 0.0, 0.0  # straight down, or of no length
+    return (start + end) / 2, Q / np.linalg.norm(Q, axis=-1, keepdims=True), length
 
 
 def spread(q: Array, count: int) -> Array:
@@ -150,7 +137,7 @@ class Frame:
     pieces: tuple[Array, Array, Array]
 
 
-def frames(model: Model, q: Array, lines: list[Array] | None = None) -> list[Frame]:
+def frames(model: Model, q: Array, lines: Sequence[Array] | None = None) -> list[Frame]:
     """The frames at q (t, nq); `lines` are the `polylines` there, if they are known."""
     count, poses = len(q), model.system.poses(q)
     bodies = {
@@ -160,13 +147,10 @@ def frames(model: Model, q: Array, lines: list[Array] | None = None) -> list[Fra
         )
         for name, (R, p) in poses.items()
     }
-    lines = polylines(model, q, poses) if lines is None else lines
-    parts = tuple(np.broadcast_to(x, (count, *x.shape[-d:])) if not x.size else x
-                  for x, d in zip(pieces(lines), (2, 2, 1), strict=True))  # fmt: skip
-    return [
-        Frame({n: (Q[i], p[i]) for n, (Q, p) in bodies.items()}, (parts[0][i], parts[1][i], parts[2][i]))
-        for i in range(count)
-    ]
+    lines = [np.zeros((count, 1, 3)), *(polylines(model, q, poses) if lines is None else lines)]  # one without pieces
+    starts, ends = (np.concatenate([x[:, part] for x in lines], axis=1) for part in (slice(-1), slice(1, None)))
+    pieces = zip(*tubes(starts, ends), strict=True)
+    return [Frame({n: (Q[i], p[i]) for n, (Q, p) in bodies.items()}, piece) for i, piece in enumerate(pieces)]
 
 
 class FrameCache:
@@ -201,31 +185,31 @@ def _named(files: Iterable[str]) -> str:
     return ", ".join(map(printable, names[:MAX_NAMED_FILES])) + more
 
 
+def view_direction(extent: Array, up: Array) -> Array:
+    """(3,) unit vector from the middle of a box with sides (3,) to an eye beside its widest view."""
+    flat = [i for i in np.argsort(extent) if abs(up[i]) < 0.9]
+    toward = np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.15 * up
+    return toward / np.linalg.norm(toward)
+
+
 def camera_of(points: Array, up: Array, beside: float) -> tuple[Array, Array]:
     """(eye, middle) [m]: from beside the widest view of points (n, 3), all of them within the frame and in its middle.
     The frame's width beside the middle is `beside` of its height."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle, extent = (low + high) / 2, high - low
-    flat = [i for i in np.argsort(extent) if abs(up[i]) < 0.9]
-    toward = np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.15 * up
-    toward /= np.linalg.norm(toward)
+    toward = view_direction(extent, up)
     across = np.cross(up, toward)
     across /= np.linalg.norm(across)
     axes = np.stack([across, np.cross(toward, across), toward])
     least = 0.1 * max(float(np.linalg.norm(extent)), 1e-3)
-    distance = _distance((points - middle) @ axes.T, beside, least)
-    for _ in range(CENTERING_STEPS):  # what is nearer looks larger, so the box's middle is not the picture's
-        seen = (points - middle) @ axes.T
-        slope = seen[:, :2] / (distance - seen[:, 2:])
-        middle = middle + 0.5 * distance * (slope.min(axis=0) + slope.max(axis=0)) @ axes[:2]
-        distance = _distance((points - middle) @ axes.T, beside, least)
+    for step in range(CENTERING_STEPS + 1):  # what is nearer looks larger: the box's middle is not the picture's
+        x, y, near = seen = axes @ (points - middle).T
+        off_axis = np.maximum(np.abs(y), np.abs(x) / beside)
+        distance = max(float((off_axis / (FIGURE_HEIGHT * np.tan(FIELD / 2)) + near).max()), least)
+        if step < CENTERING_STEPS:
+            slope = seen[:2] / (distance - near)
+            middle = middle + 0.5 * distance * (slope.min(axis=1) + slope.max(axis=1)) @ axes[:2]
     return middle + distance * toward, middle
-
-
-def _distance(seen: Array, beside: float, least: float) -> float:
-    """[m] from where points (n, 3), across, above and towards the eye, are within the frame; at least `least`."""
-    off_axis = np.maximum(np.abs(seen[:, 1]), np.abs(seen[:, 0]) / beside)
-    return max(float((off_axis / (FIGURE_HEIGHT * np.tan(FIELD / 2)) + seen[:, 2]).max()), least)
 
 
 @frozen
@@ -248,7 +232,9 @@ class Part:
 # By the bone of the library's shoulder: words of a body's name that say it is one, and the bone that it carries
 BONES = {"thorax": ("thorax",), "clavicle": ("clavic",), "scapula": ("scapula",), "humerus": ("humerus",),
          "forearm": ("forearm", "ulna")}  # fmt: skip
-CARRIED = {"thorax": "clavicle", "clavicle": "scapula", "scapula": "humerus", "humerus": "forearm"}
+# Where the two joints are whose distance sizes a bone: of the thorax, whose next joint is near, others
+SPANS = {"thorax": ("clavicle", "humerus"), "clavicle": ("clavicle", "scapula"), "scapula": ("scapula", "humerus"),
+         "humerus": ("humerus", "forearm")}  # fmt: skip
 ATLAS = "thoracoscapular"
 SAME_DIRECTION = np.cos(np.radians(40))  # of the next joint in a bone's axes, so that these axes are alike
 SIZES = 0.5, 2.0  # of a bone, relative to the library's
@@ -261,7 +247,8 @@ def atlas() -> tuple[dict[str, Mesh], dict[str, Array]]:
     folder = (Path(str(model.file)).parent / "geometry",)
     shapes = {model.system.ground: model.system.shapes} | {body.name: body.shapes for body in model.system.bodies}
     meshes = {name: mesh for name, (shape, *_) in shapes.items() if (mesh := shape_mesh(shape, folder)) is not None}
-    return meshes, {name: p for name, (_, p) in model.system.poses(model.start).items()}
+    at = {name: p for name, (_, p) in model.system.poses(model.start).items()}
+    return meshes, {model.system.ground: np.zeros(3), **at}
 
 
 def library_bones(
@@ -308,22 +295,21 @@ def library_bones(
             found[name] = []
             hands.add(name)
             continue
-        (R, p), shift, fit = poses[name], np.zeros(3), fits.get(carrier) if bone == "forearm" else None
-        if bone in CARRIED:
-            # the next bone decides, or, of the thorax, whose next joint is near, the clavicle and the arm
-            ends = [origin(part, name) for part in (CARRIED[bone], "humerus")[: 1 + (bone == "thorax")]]
-            first, last, start = ends[0] if bone == "thorax" else p, ends[-1], "clavicle" if bone == "thorax" else bone
+        (R, p), shift = poses[name], np.zeros(3)
+        if bone == "forearm" and carrier in fits:
+            fits[name] = fits[carrier]
+            hands.add(name)
+        elif bone in SPANS:
+            near, far = SPANS[bone]
+            first, last = p if near == bone else origin(near, name), origin(far, name)
             if first is not None and last is not None:
-                axes = R if standing is None else standing
-                length = origins["humerus" if bone == "thorax" else CARRIED[bone]] - origins[start]
-                scale = float(np.linalg.norm(last - first)) / float(np.linalg.norm(length))
+                axes, length = R if standing is None else standing, origins[far] - origins[near]
+                scale = float(np.linalg.norm(last - first) / np.linalg.norm(length))
                 if along(last - first, axes, length) and SIZES[0] <= scale <= SIZES[1]:
-                    fit = scale, axes
-                    shift = first - p - scale * axes @ origins[start] if bone == "thorax" else shift
-        if fit is not None:
-            hands |= {name} if bone == "forearm" else set()
-            fits[name] = (scale, axes) = fit
-            mesh = meshes[bone]
+                    fits[name] = scale, axes
+                    shift = first - p - scale * axes @ (origins[near] - origins[bone])
+        if name in fits:
+            (scale, axes), mesh = fits[name], meshes[bone]
             found[name] = [Part(name, Mesh((scale * mesh.vertices @ axes.T + shift) @ R, mesh.faces))]
     return found
 
@@ -384,7 +370,7 @@ class Scene:
         for part in self.bones if parts is None else parts:
             R, p = poses[part.body]
             ends = np.stack([part.vertices.min(axis=0), part.vertices.max(axis=0)])
-            corners = np.array([[ends[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
+            corners = np.array([*itertools.product(*ends.T)])
             found.append((np.einsum("...ij,kj->...ki", R, corners) + np.asarray(p)[..., None, :]).reshape(-1, 3))
         return np.concatenate(found)
 
@@ -494,6 +480,16 @@ class Scene:
         relative = np.sqrt(forces / max(float(forces.max(initial=0.0)), 1e-9))
         return self.size * (0.0016 + 0.0036 * relative)
 
+    @cached_property
+    def owner(self) -> Array:
+        """(n,) the number of the muscle to which a piece belongs."""
+        return np.repeat(np.arange(len(self.lines)), [len(line) - 1 for line in self.lines])
+
+    def scales(self, look: "Look") -> Array:
+        """(n, 3) what turns `tube` into each piece: its radius twice, and its length, round ends included."""
+        width, length = widths(self.radii, look.force)[self.owner], look.frame.pieces[2]
+        return np.stack([width, width, length + np.where(length > 0, 0.6 * width, 0.0)], axis=-1)
+
 
 BONE, GHOST, SURFACE = (226, 219, 200), (120, 160, 215), (110, 175, 215)
 SCALE = np.array([[226, 150, 140], [221, 95, 80], [190, 30, 45], [110, 0, 30]])  # light to dark red: grey keeps it
@@ -579,8 +575,7 @@ class Stage:
         shown = bool(scene.ghosts)
         self.surfaces = [self._add(f"surface_{i}", p, SURFACE, 0.35, shown) for i, p in enumerate(scene.surfaces)]
         self.markers = [self._add(f"marker_{i}", p, MARKER, None, False) for i, p in enumerate(scene.marker_balls)]
-        self._owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
-        mesh, count = tube(), len(self._owner)
+        mesh, count = tube(), len(scene.owner)
         # all pieces of all muscles are copies of one tube: a pose is one message
         self.muscles: Any = None if not scene.lines else api.add_batched_meshes_simple(
             f"{self._root}/muscles", mesh.vertices, mesh.faces, np.tile(UNIT, (count, 1)), np.zeros((count, 3)),
@@ -602,15 +597,6 @@ class Stage:
             visible=visible,
         )
 
-    @property
-    def pieces(self) -> int:
-        """How many pieces of muscles there are."""
-        return len(self._owner)
-
-    def muscle_of(self, instance: int) -> int:
-        """The number of the muscle to which a piece belongs."""
-        return int(self._owner[instance])
-
     def show_frames(self, visible: bool) -> None:
         """Axes of every body."""
         for handle in self._frames.values():
@@ -625,10 +611,8 @@ class Stage:
                     self._frames[body].wxyz, self._frames[body].position = Q, p
             if self.muscles is None:
                 return
-            middle, turned, length = look.frame.pieces
-            width = widths(self.scene.radii, look.force)[self._owner]
+            middle, turned, _ = look.frame.pieces
             self.muscles.batched_positions = middle.astype(np.float32)
             self.muscles.batched_wxyzs = turned.astype(np.float32)
-            scales = np.stack([width, width, length + np.where(length > 0, 0.6 * width, 0.0)], axis=-1)
-            self.muscles.batched_scales = scales.astype(np.float32)
-            self.muscles.batched_colors = shades(look.values, look.high)[self._owner]
+            self.muscles.batched_scales = self.scene.scales(look).astype(np.float32)
+            self.muscles.batched_colors = shades(look.values, look.high)[self.scene.owner]

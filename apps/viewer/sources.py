@@ -55,10 +55,7 @@ class Film:
 
     def at(self, t: float) -> int:
         """The row nearest to a time [s]."""
-        i = int(np.searchsorted(self.time, t))
-        if i == 0:
-            return 0
-        return i - 1 if i == len(self.time) or t - self.time[i - 1] <= self.time[i] - t else i
+        return int(np.abs(self.time - t).argmin())
 
 
 def film_of(model: Model, motion: MotionSource | Film, run: tuple[int, ...] = (), name: str = "motion") -> Film:
@@ -185,14 +182,16 @@ class Reels:
 
     def look(self, t: float, color: str) -> Look:
         """The motion at a time t [s], its muscles in the colours of what the film has under a name, else grey."""
-        film, frame = self.films[0], self._frames[0][row := self.films[0].at(t)]
+        film = self.films[0]
+        row = film.at(t)
+        frame, known = self._frames[0][row], film.values.get(color)
         ghost = self._frames[1][self.films[1].at(t)] if len(self.films) > 1 else None
-        share, known = self._shares[row], film.values.get(color)
-        if known is None:
-            return Look(frame, np.full(share.shape, np.nan), 1.0, share, ghost, self._arrows(frame, t))
-        finite = known[np.isfinite(known)]
-        high = 1.0 if color == "activation" else float(finite.max(initial=1e-9))
-        return Look(frame, known[row], high, share, ghost, self._arrows(frame, t))
+        values = np.full(len(self._shares[row]), np.nan) if known is None else known[row]
+        if known is None or color == "activation":
+            high = 1.0
+        else:
+            high = float(known[np.isfinite(known)].max(initial=1e-9))
+        return Look(frame, values, high, self._shares[row], ghost, self._arrows(frame, t))
 
     def times(self, step: float) -> Iterator[float]:
         """Times [s] of the motion, a step apart."""

@@ -21,7 +21,7 @@ from myoquat.muscle.evaluate import tensions_at_rest
 
 from .filming import RATE, check_film, check_picture, write_film
 from .panel import Access, Panel, PoseControls
-from .scene import ARROW, FIELD, Look, Scene, Stage, floor_lines, frames
+from .scene import ARROW, ARROW_SIZES, FIELD, Look, Scene, Stage, floor_lines, frames
 from .sources import Film, MotionSource, Reels, check_frames, opened
 
 MAX_PORT = 65535
@@ -111,9 +111,10 @@ class Viewer:
         self._look()
         self.stage = Stage(self.server, scene, "model")
         self.ghost = Stage(self.server, scene, "ghost", True) if len(self.films) > 1 else None
+        shaft, wide, head = np.multiply(ARROW_SIZES, scene.size)
         self.arrows = None if loads is None else self.server.scene.add_arrows(
-            "/loads", np.zeros((1, 2, 3), dtype=np.float32), ARROW, shaft_radius=0.006 * scene.size,
-            head_radius=0.016 * scene.size, head_length=0.04 * scene.size, visible=False,
+            "/loads", np.zeros((1, 2, 3), dtype=np.float32), ARROW, shaft_radius=shaft, head_radius=wide,
+            head_length=head, visible=False,
         )  # fmt: skip
         self.panel = Panel(self, PoseControls(self.model, scene.size))
         self.draw()

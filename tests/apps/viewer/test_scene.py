@@ -9,7 +9,7 @@ import pytest
 import myoquat as mq
 from myoquat.apps.viewer import view
 from myoquat.apps.viewer.panel import PoseControls
-from myoquat.apps.viewer.scene import FIELD, FrameCache, Scene, limb, pieces, sphere, surface, tube, tubes
+from myoquat.apps.viewer.scene import FIELD, FrameCache, Scene, arrow, limb, solid, surface, tube, tubes
 from myoquat.apps.viewer.sources import film_of
 from myoquat.data import Forces, load_model
 from myoquat.data.meshes import read_mesh
@@ -98,12 +98,23 @@ def test_pieces_run_from_point_to_point(rng):
     np.testing.assert_allclose(np.linalg.norm(Q, axis=-1), 1.0)
 
 
+SOLIDS = {"box": (1.0, 2.0, 0.5), "ellipsoid": (1.0, 2.0, 0.5), "cylinder": (0.1, 0.5), "capsule": (0.1, 0.5)}
+
+
+def volume(mesh):
+    """By Gauss's theorem."""
+    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+    return np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6
+
+
 @pytest.mark.parametrize(
     "mesh",
     [
         limb(0.4, 0.02),
         tube(),
-        sphere(1.0, 2.0, 0.5),
+        tube(4),
+        arrow(0.3, 1.0),
+        *(solid(name, *sizes) for name, sizes in SOLIDS.items()),
         surface(WrapSphere(body="b", radius=0.1), 1.0),
         surface(WrapCylinder(body="b", radius=0.1), 1.0),
         surface(WrapEllipsoid(body="b", radii=(0.1, 0.2, 0.3)), 1.0),
@@ -111,9 +122,19 @@ def test_pieces_run_from_point_to_point(rng):
     ],
 )
 def test_meshes_face_outward(mesh):
-    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
-    volume = np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6
-    assert volume > 0
+    assert volume(mesh) > 0
+
+
+@pytest.mark.parametrize("name", SOLIDS)
+def test_solids_have_their_sizes(name):
+    """The boxes around them; a cylinder of 12 sides is a little narrower than a round one."""
+    sizes = SOLIDS[name]
+    radius = 2 * np.array(sizes[:1] * 2)
+    extent = {"box": sizes, "ellipsoid": 2 * np.array(sizes), "cylinder": [*radius, sizes[1]],
+              "capsule": [*radius, sizes[1] + radius[0]]}[name]  # fmt: skip
+    found = np.ptp(solid(name, *sizes).vertices, axis=0)
+    assert (found <= np.array(extent) + 1e-12).all()
+    np.testing.assert_allclose(found, extent, rtol=0.035)
 
 
 def test_limbs_follow_joints_that_slide():
@@ -212,8 +233,8 @@ def test_motions_of_all_sources_and_frames_in_blocks(shoulder, tmp_path, rng):
     assert [film.at(x) for x in (-1, 0.0, 0.0149, 0.99, 9.0)] == [0, 0, 1, 98, 99]
     q = shoulder.system.random(300, rng)
     for cache, row in ((FrameCache(shoulder, q), 290), (FrameCache(shoulder, q, [290, 7, 290]), 290)):
-        _, _, length = pieces(polylines(shoulder, q[row : row + 1]))
-        np.testing.assert_allclose(cache[row].pieces[2], length[0], atol=1e-12)
+        lengths = [np.linalg.norm(np.diff(line[0], axis=0), axis=-1) for line in polylines(shoulder, q[row : row + 1])]
+        np.testing.assert_allclose(cache[row].pieces[2], np.concatenate(lengths), atol=1e-12)
     with pytest.raises(KeyError):
         FrameCache(shoulder, q, [7, 290])[8]  # a row that it does not have is no other row
     with pytest.raises(TypeError, match="not the float"):
