@@ -7,7 +7,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from lxml import etree
 
 from myoquat.data.files import existing
@@ -20,14 +19,13 @@ from myoquat.data.xml import (
     complain,
     last_name,
     number,
-    numbers,
     parse_opensim,
     text,
     written,
 )
-from myoquat.joints import ModelError, euler_from_quaternion, quaternion_from_matrix, rotation_matrix_from_euler
+from myoquat.joints import ModelError
 
-from .frames import GROUND, Frame
+from .frames import GROUND
 from .muscles import has_path
 from .tree import complete_joint
 
@@ -165,8 +163,9 @@ RENAMED = {
     "pennation_angle": "pennation_angle_at_optimal",
     "Schutte1993Muscle": "Schutte1993Muscle_Deprecated",
 }
-SOCKETS = {  # by the set in which an element stands: what names a body or a coordinate
-    "PathPointSet": {
+BUSHING = {"body_1": "socket_body_1", "body_2": "socket_body_2"}
+SOCKETS = {  # by the paths of elements: what names a body or a coordinate
+    "PathPointSet/objects/*": {
         "body": "socket_parent_frame",
         "coordinate": "socket_coordinate",
         "coordinates": "socket_coordinate",
@@ -174,20 +173,14 @@ SOCKETS = {  # by the set in which an element stands: what names a body or a coo
         "y_coordinate": "socket_y_coordinate",
         "z_coordinate": "socket_z_coordinate",
     },
-    "MarkerSet": {"body": "socket_parent_frame"},
-    "ContactGeometrySet": {"body_name": "socket_frame"},
-    "ConstraintSet": {
-        "body_1": "socket_body_1",
-        "body_2": "socket_body_2",
-        "line_body": "socket_line_body",
-        "follower_body": "socket_follower_body",
-    },
-}
-BUSHING = {"body_1": "socket_body_1", "body_2": "socket_body_2"}
-FORCES = {  # by the tag of a force: what names a body
-    **dict.fromkeys(("BushingForce", "FunctionBasedBushingForce", "ExpressionBasedBushingForce"), BUSHING),
-    "PointToPointSpring": {"body1": "socket_body1", "body2": "socket_body2"},
-    "BodyActuator": {"body": "socket_body"},
+    "MarkerSet/objects/*": {"body": "socket_parent_frame"},
+    "ContactGeometrySet/objects/*": {"body_name": "socket_frame"},
+    "ConstraintSet/objects/*": BUSHING | {"line_body": "socket_line_body", "follower_body": "socket_follower_body"},
+    "ForceSet/objects/BushingForce": BUSHING,
+    "ForceSet/objects/FunctionBasedBushingForce": BUSHING,
+    "ForceSet/objects/ExpressionBasedBushingForce": BUSHING,
+    "ForceSet/objects/PointToPointSpring": {"body1": "socket_body1", "body2": "socket_body2"},
+    "ForceSet/objects/BodyActuator": {"body": "socket_body"},
 }
 SWITCHES = {"ForceSet": "appliesForce", "ConstraintSet": "isEnforced"}
 
@@ -195,11 +188,11 @@ SWITCHES = {"ForceSet": "appliesForce", "ConstraintSet": "isEnforced"}
 def modernize(model: Any) -> None:
     """Bring a <Model> into the schema of version 40000; ModelError, with its line, where that cannot be done."""
     modernize_names(model)
-    for holder, names in SOCKETS.items():
-        for element in model.iterfind(f".//{holder}/objects/*"):
-            _rename(element, names)
+    for path, names in SOCKETS.items():
+        for element in model.iterfind(f".//{path}"):
+            for child in element.iterchildren(*names):
+                child.tag = names[child.tag]
     for force in model.iterfind("ForceSet/objects/*"):
-        _rename(force, FORCES.get(force.tag, {}))
         _gather_path(force)
     _connect(model)
     for holder, switch in SWITCHES.items():
@@ -211,12 +204,10 @@ def modernize(model: Any) -> None:
     for body in list(model.iterfind("BodySet/objects/Body")):
         if body.get("name") == GROUND:
             bodies.remove(body)
-            _gather_geometry(body)
             body.tag = "Ground"
             model.append(body)
             continue
         _add_inertia(body)
-        _gather_geometry(body)
         for joint in list(body.iterfind("Joint/*")):
             _move_joint(joint, body, joints)
 
@@ -225,11 +216,6 @@ def modernize_names(root: Any) -> None:
     """Give the elements below `root` their names of today."""
     for element in list(root.iter(*RENAMED)):
         element.tag = RENAMED[element.tag]
-
-
-def _rename(element: Any, names: dict[str, str]) -> None:
-    for old in [child for child in element if child.tag in names]:
-        old.tag = names[old.tag]
 
 
 def _gather_path(force: Any) -> None:
@@ -255,54 +241,6 @@ def _connect(model: Any) -> None:
         else:
             parent, child = (last_name(text(joint, f"socket_{socket}_body")) for socket in ("parent", "child"))
             _frame_joint(joint, parent, child, "_in_parent", "_in_child")
-
-
-def _gather_geometry(body: Any) -> None:
-    """The geometry that a body shows as <Mesh>es of today, each that is turned or shifted in a frame of its own. Scales
-    and poses of the body's <VisibleObject> act on all that it shows."""
-    visible = body.find("VisibleObject")
-    if visible is None:
-        return
-    shown = [(text(geometry, "geometry_file", ""), geometry)
-             for geometry in visible.iterfind("GeometrySet/objects/DisplayGeometry")]  # fmt: skip
-    shown += [(file, None) for file in text(visible, "geometry_files", "").split()]  # of OpenSim 1 and 2
-    scale, place = _shown(visible)
-    for k, (file, geometry) in enumerate([pair for pair in shown if pair[0]], start=1):
-        own, where = _shown(geometry)
-        name = f"{body.get('name')}_geom_{k}"
-        R, p = place.R @ where.R, place.p + place.R @ where.p
-        holder = body
-        if p.any() or not np.array_equal(R, np.eye(3)):
-            frames = _child(body, "components", visible)
-            holder = _child(frames, "PhysicalOffsetFrame", visible, name=f"{name}_frame")
-            _child(holder, "socket_parent", visible, content="..")
-            _child(holder, "translation", visible, content=written(tuple(p.tolist())))
-            angles = euler_from_quaternion(quaternion_from_matrix(R), "XYZ")
-            _child(holder, "orientation", visible, content=written(tuple(np.asarray(angles).tolist())))
-        mesh = _child(_child(holder, "attached_geometry", visible), "Mesh", visible, name=name)
-        _child(mesh, "scale_factors", visible, content=written(tuple((scale * own).tolist())))
-        _child(mesh, "mesh_file", visible, content=file)
-        if geometry is not None:
-            _gather_look(mesh, geometry)
-
-
-def _gather_look(mesh: Any, geometry: Element) -> None:
-    """The color and opacity of a <DisplayGeometry> as the <Appearance> of its <Mesh>."""
-    given = [(tag, text(geometry, tag, "")) for tag in ("opacity", "color")]
-    if any(words for _, words in given):
-        look = _child(mesh, "Appearance", geometry)
-        for tag, words in given:
-            if words:
-                _child(look, tag, geometry, content=words)
-
-
-def _shown(element: Element | None) -> tuple[Any, Frame]:
-    """The scales (3,) and the frame that an element of geometry gives."""
-    if element is None:
-        return np.ones(3), Frame("", np.eye(3), np.zeros(3))
-    scale = np.array(numbers(element, "scale_factors", 3, (1.0,) * 3))
-    *angles, x, y, z = numbers(element, "transform", 6, (0.0,) * 6)
-    return scale, Frame("", rotation_matrix_from_euler(np.array(angles), "XYZ"), np.array([x, y, z]))
 
 
 def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None) -> Any:

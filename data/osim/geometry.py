@@ -10,9 +10,15 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, number, numbers, text, triple
-from myoquat.joints import Shape, quaternion_conjugate, quaternion_from_euler, quaternion_multiply
+from myoquat.joints import (
+    Shape,
+    quaternion_conjugate,
+    quaternion_from_euler,
+    quaternion_multiply,
+    rotation_matrix_from_euler,
+)
 
-from .frames import ZERO, add_offset
+from .frames import ZERO, Frame, add_offset
 
 ALONG_Y = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])  # turns the z axis of our cylinders to OpenSim's y axis
 ONES = (1.0,) * 3
@@ -53,7 +59,38 @@ def geometry_of(body: Any) -> tuple[Shape, ...]:
             Q = np.asarray(quaternion_from_euler(np.array(numbers(holder, "orientation", 3, ZERO)), "XYZ"))
             p = triple(holder, "translation", p)
         shapes += [_shape(e, Q, p) for e in elements if e.tag != "Mesh" or text(e, "mesh_file", "")]
-    return tuple(shapes)
+    return (*shapes, *_older_geometry(body))
+
+
+def _older_geometry(body: Element) -> list[Shape]:
+    """The meshes of a <VisibleObject>, as documents before OpenSim 4 have them. Scales and poses of the object act on
+    all that it shows."""
+    visible = body.find("VisibleObject")
+    if visible is None:
+        return []
+    shown: list[tuple[str, Element | None]] = [
+        (text(geometry, "geometry_file", ""), geometry)
+        for geometry in visible.iterfind("GeometrySet/objects/DisplayGeometry")
+    ]
+    shown += [(file, None) for file in text(visible, "geometry_files", "").split()]  # of OpenSim 1 and 2
+    shapes, (scales, R, p) = [], _shown(visible)
+    for k, (file, geometry) in enumerate([pair for pair in shown if pair[0]], start=1):
+        own, turn, shift = _shown(geometry)
+        placed, sizes = Frame("", R @ turn, p + R @ shift), tuple((scales * own).tolist())
+        name = f"{body.get('name')}_geom_{k}"
+        shapes.append(
+            Shape("mesh", sizes, placed.position, placed.orientation, file=file, name=name, color=_color(geometry))
+        )
+    return shapes
+
+
+def _shown(element: Element | None) -> tuple[Array, Array, Array]:
+    """Scales (3,), rotation (3, 3) and position (3,) [m] that an element of older geometry gives."""
+    if element is None:
+        return np.ones(3), np.eye(3), np.zeros(3)
+    *angles, x, y, z = numbers(element, "transform", 6, (0.0,) * 6)
+    scales = np.array(numbers(element, "scale_factors", 3, ONES))
+    return scales, rotation_matrix_from_euler(np.array(angles), "XYZ"), np.array([x, y, z])
 
 
 def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None:
@@ -74,13 +111,12 @@ def _shape(element: Element, Q: Array, p: tuple[float, float, float]) -> Shape:
     if shape == "sphere":
         shape, sizes = ("ellipsoid", sizes) if len(set(sizes)) > 1 else (shape, sizes[:1])
     file = text(element, "mesh_file") if shape == "mesh" else ""
-    name, color = element.get("name") or "", _color(element)
+    name, color = element.get("name") or "", _color(element.find("Appearance"))
     return Shape(shape, sizes, p, tuple(Q.tolist()), file=file, name=name, color=color)
 
 
-def _color(element: Element) -> tuple[float, float, float, float] | None:
-    """The color and opacity of a geometry; None for OpenSim's own, opaque white."""
-    look = element.find("Appearance")
+def _color(look: Element | None) -> tuple[float, float, float, float] | None:
+    """The color and opacity that an element gives; None for OpenSim's own, opaque white."""
     color = (*ONES, 1.0) if look is None else (*triple(look, "color", ONES), number(look, "opacity", 1.0))
     return None if color == (*ONES, 1.0) else color
 
