@@ -13,7 +13,7 @@ from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConst
 from myoquat.muscle import PrescribedInput
 
 from .elements import errors_about
-from .forces import BOUNDS, control_bound
+from .forces import BOUNDS
 from .functions import add_function, can_read, read_function
 
 # ---- Bounds of the controls of forces in a model file -------------------------------------------------------------
@@ -24,10 +24,9 @@ def read_control_bounds(path: Path) -> dict[str, tuple[float | None, float | Non
     activation is bounded by its law."""
     found = {}
     for force in parse_opensim(path).iter("*"):
-        if any(force.find(tag) is not None for tag, _ in BOUNDS.values()):
-            low, high = (None if force.find(tag) is None else control_bound(force, tag, default)
-                         for tag, default in BOUNDS.values())  # fmt: skip
-            found[force.get("name") or ""] = (low, high)
+        low, high = (number(force, tag, infinite=True) if text(force, tag, "") else None for tag in BOUNDS.values())
+        if (low, high) != (None, None):
+            found[force.get("name") or ""] = low, high
     return found
 
 

@@ -521,14 +521,15 @@ def in_current_schema(
     if version < FIRST_RELEASE:
         modernize(model)
     for holder in older:
-        _add_older(model, holder, implausible)
+        part = _model_of(holder)
+        close_names(part, implausible)
+        modernize(part)
+        _join(model, part)
     for file in map(existing, sets):
         holder, its_version = read(file)
         if holder.tag not in (*SETS.values(), "ComponentSet"):
             raise ModelError(f"<{holder.tag}> is no set of a model", file=file, line=holder.sourceline)
-        part: Element = etree.Element("Model")
-        part.append(holder)
-        _join(model, in_current_schema(part, its_version, file, implausible, anywhere), file)
+        _join(model, in_current_schema(_model_of(holder), its_version, file, implausible, anywhere), file)
     part_from_ground(model, implausible)
     sort_components(model)
     settle_names(model, implausible)
@@ -539,29 +540,26 @@ def in_current_schema(
     return model
 
 
-def _add_older(model: Element, holder: Element, implausible: ImplausibleValues) -> None:
-    """A set of an older version in a model of today: modernized in a model of its own, whose sets join the others."""
-    part: Element = etree.Element("Model")
+def _model_of(holder: Element) -> Any:
+    """A <Model> that has a set alone."""
+    part = etree.Element("Model")
     part.sourceline = holder.sourceline
     part.append(holder)
-    close_names(part, implausible)
-    modernize(part)
-    _join(model, part)
+    return part
 
 
-def _join(model: Element, part: Element, file: Path | None = None) -> None:
+def _join(model: Any, part: Any, file: Path | None = None) -> None:
     """Add the sets of one <Model> to those of another. `file`: that of the part, if its elements do not say so."""
-    for made in part.iterchildren("*"):
-        for child in made.findall("objects/*"):
+    for made in list(part):
+        for child in made.iterfind("objects/*"):
             child.set(BASE, str(file or child.base or ""))
-        existing = model.find(made.tag)
-        if existing is None:
+        holder = model.find(made.tag)
+        if holder is None:
             model.append(made)
             continue
         for name in ("objects", "groups"):
-            target, source = existing.find(name), made.find(name)
+            target, source = holder.find(name), made.find(name)
             if target is None and source is not None:
-                existing.append(source)
-            elif target is not None and source is not None:
-                for child in list(source.iterchildren("*")):
-                    target.append(child)
+                holder.append(source)
+            elif source is not None:
+                target.extend(source.iterchildren("*"))

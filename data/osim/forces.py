@@ -76,21 +76,9 @@ from .functions import THREE_FUNCTIONS, add_function, can_read as can_read_funct
 # ---- Actuators: forces that controls tell, beside muscles ---------------------------------------------------------
 
 
-BOUNDS = {"lower": ("min_control", -math.inf), "upper": ("max_control", math.inf)}
-
-
-def control_bound(element: Element, tag: str, default: float, _: Any = None) -> float:
-    """A bound of controls, which may be infinite."""
-    word = text(element, tag, str(default)).lower()
-    return math.copysign(math.inf, float(word)) if word.lstrip("+-") in ("inf", "infinity") else number(element, tag)
-
-
-def _add_bound(entry: Element, tag: str, value: float) -> None:
-    add(entry, tag, value if math.isfinite(value) else "Inf" if value > 0 else "-Inf")
-
-
-BOUND = ValueType(control_bound, _add_bound)
-SCALAR = same("optimal_force") | {"lower": ("min_control", BOUND), "upper": ("max_control", BOUND)}
+BOUNDS = {"lower": "min_control", "upper": "max_control"}
+BOUND = ValueType(lambda e, tag, default, _: number(e, tag, infinite=True) if text(e, tag, "") else default)
+SCALAR = same("optimal_force") | {ours: (theirs, BOUND) for ours, theirs in BOUNDS.items()}
 AT_COORDINATE = {"coordinate": ("coordinate", COORDINATE)}
 TWO_BODIES = {"first": ("bodyA", OWN_NAMED_BODY), "second": ("bodyB", OWN_NAMED_BODY)}
 ACTUATORS = by_tag(

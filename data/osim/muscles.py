@@ -1,7 +1,8 @@
 """Muscles and other forces along paths, read and written: their points, and the elements that hold their laws."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -316,15 +317,13 @@ def _unlike(ours: Any, theirs: Any) -> list[str]:
     """Names of the fields in which two records differ."""
     if type(ours) is not type(theirs):
         return ["type"]
-    if not is_dataclass(ours):
-        return []
-    return [f.name for f in fields(ours) if not _like(getattr(ours, f.name), getattr(theirs, f.name))]
+    names = [] if ours is None else [f.name for f in fields(ours)]
+    return [name for name in names if not _like(getattr(ours, name), getattr(theirs, name))]
 
 
 def _like(a: Any, b: Any) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= READ_BACK_TOLERANCE * max(abs(a), abs(b))
-    return bool(a == b)
+    both = isinstance(a, float) and isinstance(b, float)
+    return math.isclose(a, b, rel_tol=READ_BACK_TOLERANCE) if both else bool(a == b)
 
 
 def add_path(parent: Element, muscle: Muscle, wraps: WrittenWraps) -> None:

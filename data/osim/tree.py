@@ -268,15 +268,16 @@ def _coordinate(element: Any, angular: bool) -> Coordinate:
     return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"), function, angular)
 
 
+def _axes(joint: Any) -> dict[str, list[Any]]:
+    """The elements of the turns and the slides of a <CustomJoint>, in order."""
+    named = {axis.get("name"): axis for axis in reversed(joint.findall("SpatialTransform/TransformAxis"))}
+    return {motion: [named[f"{motion}{i}"] for i in (1, 2, 3) if f"{motion}{i}" in named]
+            for motion in ("rotation", "translation")}  # fmt: skip
+
+
 def _custom(element: Any, names: tuple[str, ...]) -> Joint:
-    axes = element.findall("SpatialTransform/TransformAxis")
-    parts: dict[str, list[Axis]] = {"rotation": [], "translation": []}
-    for motion, found in parts.items():
-        for i in (1, 2, 3):
-            axis = next((a for a in axes if a.get("name") == f"{motion}{i}"), None)
-            if axis is not None:
-                found.append(_axis(axis, names))
-    rotations, translations = (tuple(filter(_moving, found)) for found in parts.values())
+    found = ([_axis(axis, names) for axis in axes] for axes in _axes(element).values())
+    rotations, translations = (tuple(filter(_moving, axes)) for axes in found)
     return CustomJoint(names, rotations, translations)
 
 
@@ -287,10 +288,10 @@ def are_collinear(directions: Iterable[Sequence[float]]) -> bool:
 
 def collinear_motions(joint: Any) -> tuple[str, ...]:
     """Of "rotation" and "translation", those of a <CustomJoint> with axes along one line, resting ones included."""
-    motions: dict[str, list[Sequence[float]]] = {"rotation": [], "translation": []}
-    for axis in joint.findall("SpatialTransform/TransformAxis"):
-        motions.get(str(axis.get("name"))[:-1], []).append(unit_axis(triple(axis, "axis", X)))
-    return tuple(motion for motion, directions in motions.items() if are_collinear(directions))
+    directions = {
+        motion: [unit_axis(triple(axis, "axis", X)) for axis in axes] for motion, axes in _axes(joint).items()
+    }
+    return tuple(motion for motion, lines in directions.items() if are_collinear(lines))
 
 
 def _moving(axis: Axis) -> bool:
