@@ -30,12 +30,13 @@ AXIS = "axis and angle"
 SLIDERS = {"rad": (-180.0, 180.0, 1.0), "m": (-1.0, 1.0, 0.01), "1": (-3.0, 3.0, 0.01)}  # ends and step by unit
 
 
-def controls_of(body: Body, q: np.ndarray, changed: Callable[[], None]) -> list[Any]:
-    """What moves the joint of a body, from its coordinates q: one for a quaternion, one for the rest."""
+def controls_of(body: Body, iq: slice, iu: slice, q: np.ndarray, changed: Callable[[], None]) -> list[Any]:
+    """What moves the joint of a body, whose coordinates are the slice iq of q (nq,) and whose velocities the slice iu
+    of all: one for a quaternion, one for the rest."""
     ball = body.joint.facts.quaternion
     rest = [i for i in range(body.joint.nq) if ball is None or not ball <= i < ball + 4]
-    found: list[Any] = [CoordinateControl(body, rest, q, changed)] if rest else []
-    return found if ball is None else [*found, BallControl(body, ball, q, changed)]
+    found: list[Any] = [CoordinateControl(body, iq.start, rest, q, changed)] if rest else []
+    return found if ball is None else [*found, BallControl(body, iq.start + ball, iu, q, changed)]
 
 
 def _slider(label: str, value: float, low: float, high: float, step: float, changed: Callable[..., None]) -> Any:
@@ -51,22 +52,22 @@ def _slider(label: str, value: float, low: float, high: float, step: float, chan
 class CoordinateControl:
     """A slider for each of some coordinates of a joint, in degrees, metres or numbers without unit."""
 
-    def __init__(self, body: Body, entries: list[int], q: np.ndarray, changed: Callable[[], None]) -> None:
-        self.entries, units = entries, [body.joint.facts.coordinate_units[i] for i in entries]
+    def __init__(self, body: Body, first: int, own: list[int], q: np.ndarray, changed: Callable[[], None]) -> None:
+        self.entries, units = [first + i for i in own], [body.joint.facts.coordinate_units[i] for i in own]
         self.scale = np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
         self.sliders = [
             _slider(body.names_of_coordinates[i], x, *SLIDERS[unit], lambda _: changed())
-            for i, unit, x in zip(entries, units, self.scale * q[entries], strict=True)
+            for i, unit, x in zip(own, units, self.scale * q[self.entries], strict=True)
         ]
         self.widget = widgets.VBox([_title(body), *self.sliders])
 
     def take(self, q: np.ndarray) -> None:
-        """Show the joint's coordinates q (nq,)."""
+        """Show the coordinates q (nq,) of the model."""
         for slider, x in zip(self.sliders, self.scale * q[self.entries], strict=True):
             slider.value = x
 
     def put(self, q: np.ndarray) -> None:
-        """Write the sliders' values into the joint's coordinates q (nq,)."""
+        """Write the sliders' values into the coordinates q (nq,) of the model."""
         q[self.entries] = [slider.value for slider in self.sliders] / self.scale
 
 
@@ -76,8 +77,9 @@ class BallControl:
     Another mode shows the same rotation. An axis of length zero turns nothing: the rotation stays as it was.
     """
 
-    def __init__(self, body: Body, first: int, q: np.ndarray, changed: Callable[[], None]) -> None:
-        self.first, self.changed = first, changed
+    def __init__(self, body: Body, first: int, iu: slice, q: np.ndarray, changed: Callable[[], None]) -> None:
+        self.name, self.first, self.changed = body.name, first, changed
+        self.turning = slice(iu.stop - 3, iu.stop)  # its angular velocity among all velocities
         self.Q = np.array(q[first : first + 4], dtype=float)
         self._quiet = False
         self.mode = widgets.Dropdown(options=[AXIS, *SEQUENCES], description="shown as", layout={"width": "230px"})
@@ -119,11 +121,11 @@ class BallControl:
         self.changed()
 
     def take(self, q: np.ndarray) -> None:
-        """Show the joint's coordinates q (nq,)."""
+        """Show the coordinates q (nq,) of the model."""
         self.show(q[self.first : self.first + 4])
 
     def put(self, q: np.ndarray) -> None:
-        """Write the quaternion into the joint's coordinates q (nq,)."""
+        """Write the quaternion into the coordinates q (nq,) of the model."""
         q[self.first : self.first + 4] = self.Q
 
     def _moved(self, _: Any) -> None:
@@ -146,7 +148,7 @@ def _title(body: Body) -> Any:
 SAMPLED_POSES = 60  # random ones, for the scale of colours; of a motion, for the extent of the figure
 ALL_JOINTS = "all joints"
 MAX_CELLS = 100  # moment arms shown together
-MIN_ARM_M = 5e-4  # [m] of a muscle that turns a joint
+MIN_ARM_MM = 0.5  # [mm] of a muscle that turns a joint
 MAX_FRAMES = 200  # of a motion that are played
 WIDE_LABEL = {"description_width": "150px"}  # names are not cut
 
@@ -196,7 +198,8 @@ class Explorer:
             self.motion, start = Motion(system, given.time, poses), poses[0]
         self.q = np.array(system.check_q(start if q is None else q), dtype=float)
         self._ready = False
-        self.controls = [controls_of(b, self.q[s], self.update) for b, s in self._joints]
+        bodies = zip(system.bodies, system.q_slices, system.u_slices, strict=True)
+        self.controls = [c for b, iq, iu in bodies for c in controls_of(b, iq, iu, self.q, self.update)]
         self.activations = [
             _slider(m.name, 0.5 if m.activation is None else m.activation, 0.0, 1.0, 0.01, lambda _: self.update())
             for m in self.model.muscles
@@ -213,18 +216,12 @@ class Explorer:
             figure.publish()
         self.widget = self._assembled()
 
-    @property
-    def _joints(self) -> list[tuple[Body, slice]]:
-        system = self.model.system
-        return [(b, s) for b, s in zip(system.bodies, system.q_slices, strict=True) if b.joint.nq]
-
     def update(self) -> None:
         """Read the sliders and draw."""
         if not self._ready:
             return
-        for controls, (_, s) in zip(self.controls, self._joints, strict=True):
-            for control in controls:
-                control.put(self.q[s])
+        for control in self.controls:
+            control.put(self.q)
         self.forces, _ = self._values()
         self.view.show(self.q, self.forces)
         self._show_arms()
@@ -234,9 +231,8 @@ class Explorer:
         q = self.model.system.check_q(q)
         self._ready = False  # every slider tells that it moved
         try:
-            for controls, (_, s) in zip(self.controls, self._joints, strict=True):
-                for control in controls:
-                    control.take(q[s])
+            for control in self.controls:
+                control.take(q)
         finally:
             self._ready = True
         self.update()
@@ -275,48 +271,38 @@ class Explorer:
     @property
     def moment_arms(self) -> tuple[np.ndarray, list[str]]:
         """(m, n) moment arms -dl/dx [m], and the names of x: velocities, or the Euler angles where these are shown."""
-        J = path_jacobian(self.model, self.q)
-        columns, names = [], []
-        system = self.model.system
-        for controls, (body, _) in zip(self.controls, self._joints, strict=True):
-            u = system.u_slices[system.bodies.index(body)]
-            ball = controls[-1] if isinstance(controls[-1], BallControl) else None
-            if ball is None or ball.sequence is None or system.velocity_frame != "child":
-                columns.append(J[:, u])
-                names += list(body.names_of_velocities)
-                continue
-            turning = slice(u.stop - 3, u.stop)
-            phi = euler_from_quaternion(ball.Q, ball.sequence)
-            columns += [J[:, u.start : turning.start], spatial_to_euler(J[:, turning], phi, ball.sequence)]
-            names += list(body.names_of_velocities)[:-3]
-            names += [f"{body.name}.{axis}{k + 1}" for k, axis in enumerate(ball.sequence)]
-        return -np.concatenate(columns, axis=1), names
+        J, names = path_jacobian(self.model, self.q), list(self.model.system.velocity_names)
+        balls = [control for control in self.controls if isinstance(control, BallControl)]
+        for ball in balls if self.model.system.velocity_frame == "child" else ():
+            if ball.sequence is not None:
+                phi = euler_from_quaternion(ball.Q, ball.sequence)
+                J[:, ball.turning] = spatial_to_euler(J[:, ball.turning], phi, ball.sequence)
+                names[ball.turning] = [f"{ball.name}.{axis}{k + 1}" for k, axis in enumerate(ball.sequence)]
+        return -J, names
 
     # ---- what is seen ----------------------------------------------------------------------------------------
 
     def _chooser(self) -> Any:
         """Which joint's moment arms are shown: that which most muscles turn, or all of a small model."""
-        joints = [body for body, _ in self._joints]
-        crossing = {body.name: self._arms_of(body.name)[0].size for body in joints} if self.model.muscles else {}
-        names = [name for name, count in crossing.items() if count]
-        small = len(self.model.muscles) * self.model.system.nu <= MAX_CELLS
-        first = ALL_JOINTS if small or not names else max(names, key=lambda name: crossing[name])
-        options = [(widget_label(name), name) for name in ([ALL_JOINTS] if small else []) + names] or [
-            (ALL_JOINTS, ALL_JOINTS)
-        ]
+        model = self.model
+        sizes = {name: self._arms_of(name)[0].size for name in (model.system.body_names if model.muscles else ())}
+        crossing = {name: size for name, size in sizes.items() if size}
+        small = len(model.muscles) * model.system.nu <= MAX_CELLS
+        names = [*([ALL_JOINTS] if small or not crossing else []), *crossing]
+        first = max(names, key=lambda name: crossing.get(name, np.inf))
+        options = [(widget_label(name), name) for name in names]
         chooser = widgets.Dropdown(options=options, value=first, description="moment arms", style=WIDE_LABEL)
         chooser.observe(lambda _: self._show_arms(), "value")
         return chooser
 
     def _arms_of(self, joint: str) -> tuple[np.ndarray, list[str], list[str]]:
         """(m, n) [mm] the moment arms at a joint of the muscles that have any there, and the names of both."""
-        arms, names = self.moment_arms
-        own = set(next((body.names_of_velocities for body, _ in self._joints if body.name == joint), ()))
-        whole = joint == ALL_JOINTS
-        columns = [k for k, name in enumerate(names) if whole or name in own or name.rpartition(".")[0] == joint]
-        rows = [k for k in range(len(arms)) if whole or np.abs(arms[k, columns]).max(initial=0.0) > MIN_ARM_M]
-        chosen = 1e3 * arms[np.ix_(rows, columns)]
-        return chosen, [names[k] for k in columns], [self.model.muscle_names[k] for k in rows]
+        (arms, names), system = self.moment_arms, self.model.system
+        own = slice(None) if joint == ALL_JOINTS else system.u_slices[system.body_names.index(joint)]
+        arms = 1e3 * arms[:, own]
+        turned = np.abs(arms).max(axis=1, initial=0.0) > MIN_ARM_MM
+        rows = np.flatnonzero(turned | (joint == ALL_JOINTS))
+        return arms[rows], names[own], [self.model.muscle_names[k] for k in rows]
 
     def _show_arms(self) -> None:
         if not self.model.muscles:
@@ -326,16 +312,15 @@ class Explorer:
             trace = self.arms.data[0]
             trace.x, trace.y = (unique(markup(name) for name in axis) for axis in (names, muscles))
             trace.z = arms
-            trace.text = np.where(np.abs(arms) < 0.5, "", np.vectorize("{:.0f}".format, otypes=[object])(arms))
+            trace.text = np.where(np.abs(arms) < MIN_ARM_MM, "", np.vectorize("{:.0f}".format, otypes=[object])(arms))
             self.arms.layout.height = 90 + 24 * max(len(muscles), 1)
 
     def _assembled(self) -> Any:
         scrolled = {"height": "440px", "overflow": "auto", "display": "block"}
-        joints = [control.widget for controls in self.controls for control in controls]
-        pages = {"joints": joints, "activations": self.activations}
-        left = widgets.Tab([widgets.VBox(page, layout=scrolled) for page in pages.values() if page or page is joints],
-                           layout={"width": "390px"})  # fmt: skip
-        left.titles = [name for name, page in pages.items() if page or page is joints]
+        pages = {"joints": [control.widget for control in self.controls]}
+        pages |= {"activations": self.activations} if self.activations else {}
+        tabs = [widgets.VBox(page, layout=scrolled) for page in pages.values()]
+        left = widgets.Tab(tabs, titles=[*pages], layout={"width": "390px"})
         rows = [widgets.HBox([left, self.view.figure])]
         if self.motion is not None:
             time = self.motion.time

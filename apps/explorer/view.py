@@ -12,10 +12,11 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.colors import sample_colorscale
 
+from myoquat.apps.viewer.scene import view_direction
 from myoquat.core import check_types, markup
 from myoquat.dynamics import Trajectory
 from myoquat.muscle import Model
-from myoquat.muscle.display import Stick, stick_figure, up_of
+from myoquat.muscle.display import Stick, stick_figure, stick_figures, up_of
 
 BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
@@ -24,7 +25,7 @@ SIZE = 560, 500  # pixels of the figure
 JOINT_SIZES = 0.06, 2.0, 6.0  # of the median bone: a joint's diameter; its bounds in pixels
 BOX_FACTOR = 1.25  # side of the axes' box, over the extent of the poses
 LEAST_EXTENT = 0.3  # of the longest side of the box: a flat model is not flattened further
-CAMERA_DISTANCE = 1.5  # in plotly's units
+CAMERA_DISTANCE = 1.8  # in plotly's units
 
 
 # Every figure of plotly brings plotly's own module, 5 MB. A page waits two seconds for the module of a figure.
@@ -125,13 +126,12 @@ class View:
         scale = go.Scatter3d(x=none, y=none, z=none, mode="markers", showlegend=False, marker=marker, hoverinfo="skip")
         low, high = _box(model, poses)
         self.figure = LiveFigure([*traces, *([scale] if model.muscles else [])], _layout(low, high, up_of(model)))
-        self._bones, self._joints, *drawn = self.figure.data[: len(traces)]
+        self._bones, self._joints, *self._muscles = self.figure.data[: len(traces)]
         # pixels across a joint, in proportion to the bones
         bones = [float(np.linalg.norm(s[1] - s[0])) for segments in stick.bones.values() for s in segments]
         share, least, most = JOINT_SIZES
         size = share * np.median(bones or [0.0]) / float((high - low).max()) * SIZE[1]
         self._joints.marker.size = float(np.clip(size, least, most))
-        self._muscles = dict(zip(stick.muscles, drawn, strict=True))
 
     def show(self, q: np.ndarray, values: np.ndarray) -> None:
         """Draw the pose q (nq,), muscles coloured by values (m,)."""
@@ -140,9 +140,9 @@ class View:
         with self.figure.batch_update():
             _place(self._bones, _bones(stick))
             _place(self._joints, stick.joints)
-            for name, color, value in zip(stick.muscles, shades, values, strict=True):
-                trace = self._muscles[name]
-                _place(trace, stick.muscles[name])
+            paths = stick.muscles.items()
+            for trace, (name, path), color, value in zip(self._muscles, paths, shades, values, strict=True):
+                _place(trace, path)
                 trace.line = {"width": WIDTH["muscle"], "color": color}
                 trace.marker.color = color
                 trace.hovertemplate = f"{markup(name)}: {value:.3g}<extra></extra>"
@@ -166,11 +166,9 @@ def _bones(stick: Stick) -> np.ndarray:
 
 def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lowest and highest corner [m] of a box around the model in all poses."""
-    points = []
-    for q in poses:
-        stick = stick_figure(model, q)
-        points += [stick.joints, stick.attachments, *(s for segments in stick.bones.values() for s in segments)]
-    whole = np.concatenate([*points, np.zeros((0, 3))]) if any(len(p) for p in points) else np.zeros((1, 3))
+    parts = [x for stick in stick_figures(model, poses) for x in (stick.joints, stick.attachments, _bones(stick))]
+    whole = np.concatenate([x[~np.isnan(x[:, 0])] for x in parts])
+    whole = whole if len(whole) else np.zeros((1, 3))
     low, high = whole.min(axis=0), whole.max(axis=0)
     longest = max(float((high - low).max()), 1e-3)
     half = np.maximum((high - low) / 2 * BOX_FACTOR, LEAST_EXTENT * longest / 2)
@@ -180,8 +178,6 @@ def _box(model: Model, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _layout(low: np.ndarray, high: np.ndarray, up: np.ndarray) -> dict[str, Any]:
     """Gravity is down, and the box fills the figure, seen from beside its widest side."""
     extent = (high - low) / (high - low).max()
-    flat = [k for k in np.argsort(extent) if abs(up[k]) < 0.9]
-    eye = CAMERA_DISTANCE * (np.eye(3)[flat[0]] + 0.6 * np.eye(3)[flat[-1]] + 0.2 * up)
     axes = {
         f"{name}axis": {
             "range": [float(a), float(b)],
@@ -199,7 +195,7 @@ def _layout(low: np.ndarray, high: np.ndarray, up: np.ndarray) -> dict[str, Any]
             **axes,
             "aspectmode": "manual",
             "aspectratio": _named(1.5 * extent),
-            "camera": {"up": _named(up), "eye": _named(eye)},
+            "camera": {"up": _named(up), "eye": _named(CAMERA_DISTANCE * view_direction(extent, up))},
             "dragmode": "orbit",  # turns about every axis, whichever of them is up
         },
         "margin": {"l": 0, "r": 0, "t": 0, "b": 0},

@@ -50,7 +50,7 @@ def test_it_begins_where_the_model_does(explorer):
 
 
 def test_sliders_about_an_axis_make_quaternions(explorer):
-    ball = explorer.controls[1][0]
+    ball = explorer.controls[1]
     for text, x in zip(ball.axis, (1.0, 2.0, -2.0), strict=True):
         text.value = x
     ball.angle.value = 60
@@ -64,7 +64,7 @@ def test_sliders_about_an_axis_make_quaternions(explorer):
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_sliders_of_euler_angles_make_quaternions(explorer, sequence):
-    ball = explorer.controls[0][0]
+    ball = explorer.controls[0]
     rotation = rotation_matrix(explorer.q[:4])
     ball.mode.value = sequence  # another way to say the same
     np.testing.assert_allclose(rotation_matrix(explorer.q[:4]), rotation, atol=1e-12)
@@ -79,8 +79,8 @@ def test_moment_arms_are_those_of_what_is_shown(explorer):
     arms, names = explorer.moment_arms
     np.testing.assert_allclose(arms, -path_jacobian(TWO_LINK, explorer.q))
     assert names == list(TWO_LINK.system.velocity_names)
-    for controls, sequence in zip(explorer.controls, ("YZY", "YZX"), strict=True):
-        controls[0].mode.value = sequence
+    for control, sequence in zip(explorer.controls, ("YZY", "YZX"), strict=True):
+        control.mode.value = sequence
     arms, names = explorer.moment_arms
     euler = TWO_LINK.with_rotations("sequence")
     phi = convert_coordinates(TWO_LINK.system, euler.system, explorer.q)
@@ -119,11 +119,10 @@ def test_every_joint_type_has_sliders(rng):
     system = random_system(12, rng)
     explorer = Explorer(Model(system))
     count = 0
-    for controls in explorer.controls:
-        for control in controls:
-            for slider in getattr(control, "sliders", getattr(control, "angles", [])):
-                slider.value = slider.max
-                count += 1
+    for control in explorer.controls:
+        for slider in getattr(control, "sliders", getattr(control, "angles", [])):
+            slider.value = slider.max
+            count += 1
     system.check_q(explorer.q)
     assert count >= system.nu
     assert len(stick_figure(explorer.model, explorer.q).joints) == 12
