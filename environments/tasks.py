@@ -176,7 +176,7 @@ class PointsTask(Task):
             if isinstance(point, str) and point not in known:
                 raise ValueError(f"points: the model has no marker {point!r}")
             marker = known[point] if isinstance(point, str) else point
-            marker.check([body.name for body in self.model.system.bodies])
+            marker.check(self.model.system)
             found.append(marker)
         return tuple(found)
 

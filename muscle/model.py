@@ -88,8 +88,8 @@ class Model(Record):
                 if count > 1:
                     raise ModelError(f"the name {name!r} is taken twice", element=f"{noun} {name!r}")
         acting = *self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints
-        parts: tuple[Any, ...] = *acting, *self.coordinates, *self.couplers, *self.markers
-        for part in parts:
+        checked: tuple[Any, ...] = *acting, *self.coordinates, *self.couplers, *self.markers
+        for part in checked:
             part.check(self.system)
         for group in self.groups:
             group.check(self.muscle_names)

@@ -64,7 +64,7 @@ def tendon_forces(law: Any, strain: Array) -> Array:
     return _evaluated("tendon_forces", law, lambda law, strain: law.tendon_force(1 + strain), strain)
 
 
-def tendon_strains(law: Any, force: Array, longest: Array) -> Array:
+def tendon_strains(law: Any, force: Array, longest: Array | float) -> Array:
     """(...) strains at which tendons have the force f_T = force (...), to a relative error of 1e-12; numbers of the law
     may be arrays.
 
@@ -94,7 +94,7 @@ def tendon_strain(law: Any, force: Array, longest: Array) -> Array:
     return np.where(at_slack < 0, np.where(at_longest > 0, found, longest), 0.0)
 
 
-def _evaluated(name: str, law: Any, formula: Callable[..., Array], *given: Array) -> Array:
+def _evaluated(name: str, law: Any, formula: Callable[..., Array], *given: Array | float) -> Array:
     """(...) the formula of a law and arguments (...). A kernel takes the law's numbers as inputs, so that each type of
     law is compiled once."""
     names, count = tuple(numbers_of(law)), len(given)

@@ -498,11 +498,11 @@ def _measured_muscles(model: Model, trials: Sequence[MomentTrial]) -> Model:
 
 def _laws(model: Model) -> list[HillLaw]:
     """The laws, Hill-type and of one class. ValueError for others."""
-    laws = [muscle.law for muscle in model.muscles]
+    laws: list[Any] = [muscle.law for muscle in model.muscles]
     for muscle, law in zip(model.muscles, laws, strict=True):
         if not isinstance(law, HillLaw) or law_type_of(law) != law_type_of(laws[0]):
             raise ValueError(f"muscle {muscle.name!r}: all muscles need Hill-type laws of one class, not {law!r}")
-    return [law for law in laws if isinstance(law, HillLaw)]
+    return laws
 
 
 def _signal(model: Model, emg: Emg) -> Array:
