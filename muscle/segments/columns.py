@@ -1,8 +1,9 @@
 """The columns of a path Jacobian: velocities or coordinates of a model, and how its bodies move with each of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise, takewhile
+from typing import Any
 
 import numpy as np
 
@@ -46,18 +47,6 @@ class Columns:
         ]
         return tuple(slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0)))
 
-    @cached_property
-    def moving(self) -> tuple[slice, ...]:
-        """Numbers of the motions of each body's joint: those of its columns. A follower moves in its own way with the
-        columns of its leader and has numbers beyond all columns."""
-        layout, beyond, found = self.system, self.size, list(self.slices)
-        for i, leader in enumerate(layout.leaders):
-            if leader != i:
-                width = self.slices[leader].stop - self.slices[leader].start
-                found[i] = slice(beyond, beyond + width)
-                beyond += width
-        return tuple(found)
-
     @property
     def size(self) -> int:
         """Number of columns."""
@@ -77,26 +66,19 @@ class Columns:
             if body.joint.facts.quaternion is not None
         }
 
-    def motions(self, poses: Poses, q: Array, *eliminated: Array) -> tuple[dict[int, Array], dict[int, Array]]:
-        """v and omega (6,) by the number of the motion (`moving`); W and Q (10,) by that of a body whose joint strains.
-
-        W is the strain of the quaternion Q itself. That of a component Q_k is Q_k W.
-        """
-        axes, strains = {}, {}
-        around = charts(self.system, q, self.wrt, *eliminated)
-        for i, leader in enumerate(self.system.leaders):
-            (R, p), s, chart = poses[i], self.moving[i], around[leader]
-            if s.start == s.stop:
-                continue
-            S_omega, S_v, S_W = self._subspace(i, q, chart)
-            for k, j in enumerate(range(s.start, s.stop)):
-                omega = matvec(R, S_omega[:, k])
-                axes[j] = joined([matvec(R, S_v[:, k]) - cross(omega, p), omega])
-            if i in self.straining:
-                Q, W = chart.start[-4:], congruent(R, S_W)
-                strains[i] = joined([W, Q])
-                for k, j in enumerate(range(s.stop - 4, s.stop)):
-                    axes[j] = axes[j] - joined([Q[k] * symmetric_times(W, p), np.zeros(3)])
+    def motion(self, i: int, poses: Poses, q: Array, chart: Chart) -> tuple[list[Array], list[Array]]:
+        """v and omega (6,) of every column of a body's joint, or of its leader's, and the strain W (6,) of every one
+        that strains. `chart` is that of the joint of the columns."""
+        (R, p), axes, strains = poses[i], list[Array](), list[Array]()
+        S_omega, S_v, S_W = self._subspace(i, q, chart)
+        for k in range(S_omega.shape[1]):
+            omega = matvec(R, S_omega[:, k])
+            axes.append(joined([matvec(R, S_v[:, k]) - cross(omega, p), omega]))
+        if i in self.straining:
+            Q, W = chart.start[-4:], congruent(R, S_W)
+            strains = [Q[k] * W for k in range(4)]
+            for k in range(4):
+                axes[k - 4] = axes[k - 4] - joined([Q[k] * symmetric_times(W, p), np.zeros(3)])
         return axes, strains
 
     def _subspace(self, i: int, q: Array, chart: Chart) -> tuple[Array, Array, Array]:
@@ -136,81 +118,73 @@ class Columns:
 # ---- Which columns of a Jacobian change which segments of paths, as rows that tables gather and add to --------------
 
 
+MOTIONS = {"pulls": ("axes", 6), "strains": ("stretching", 6), "pushes": ("slides", 3)}
 Link = tuple[str, Array]  # a buffer and rows of it
 
 
 class Reach:
     """Which columns change which segments.
 
-    pulls, pushes   the wrenches on bodies and the forces on moving points, how many
-    strained        the row of strains of a path on all that a joint which strains carries, by path and body; row 0
-                    is of no joint
-    rows            of a type, by the name of their buffer, the numbers (segments, n) of these
-    moving          the columns that move bodies of a segment
-    slides          the columns j of moving points: (point, j)
+    Segments exert wrenches on bodies, the pulls, strains on all that joints carry, and pushes on moving points. Columns
+    move bodies, strain them, and slide points, in buffers that MOTIONS names, with the numbers in a row of each. All
+    are by the name of the force.
+
+    forces   how many there are
+    motions  the first row of what moves in its buffer: by the number of the body, or by number of the point and column
+    rows     of a type, the numbers (segments, n) of its forces
     """
 
     def __init__(self, columns: Columns, types: dict[SegmentType, list[Segment]]) -> None:
-        self.system, self.columns, self.pulls, self.pushes = columns.system, columns, 0, 0
+        self.system, self.columns = columns.system, columns
         self._bodies = {name: i for i, name in enumerate(self.system.body_names)}
-        self.strained: dict[tuple[int, int], int] = {}
+        self.points: dict[int, PathPoint] = {}
+        self.forces, self._sizes = (dict.fromkeys(MOTIONS, 0) for _ in range(2))
+        self.motions: dict[str, dict[Any, int]] = {name: {} for name in MOTIONS}
+        self._effects: dict[str, dict[int, list[tuple[int, int, int]]]] = {name: {} for name in MOTIONS}
         self.rows: dict[SegmentType, dict[str, Array]] = {}
-        self.slides: list[tuple[PathPoint, int]] = []
-        self._slid: list[tuple[int, int, int]] = []  # push, slide, entry
-        self._slide: dict[tuple[int, int], int] = {}
-        self._beyond: dict[int, int] = {}  # from the row of a joint to that of the next one towards the ground
-        self._carried: dict[int, list[tuple[int, int, int]]] = {}  # by n: pull, first column, first entry of the row
         for segment_type, members in types.items():
-            rows = {"pulls": [self._pull(segment) for segment in members],
-                    "pushes": [self._push(segment) for segment in members],
-                    "strains": [self._strain(segment) for segment in members]}  # fmt: skip
-            kept = {name: np.array(numbers) for name, numbers in rows.items() if numbers[0]}
-            if kept:
-                self.rows[segment_type] = kept
+            for name, forces in (("pulls", self._pulls), ("strains", self._strains), ("pushes", self._pushes)):
+                rows = [self._numbered(name, segment.path, forces(segment)) for segment in members]
+                if rows[0]:
+                    self.rows.setdefault(segment_type, {})[name] = np.array(rows)
 
-    def _pull(self, segment: Segment) -> list[int]:
-        """The numbers of the wrenches on the bodies of a segment."""
-        first = self.pulls
+    def _numbered(self, name: str, path: int, forces: Iterable[Iterable[tuple[Any, slice]]]) -> list[int]:
+        """The numbers of forces, each with what it moves and the columns of that."""
+        first, motions = self.forces[name], self.motions[name]
+        for moved in forces:
+            for key, columns in moved:
+                if n := columns.stop - columns.start:
+                    if key not in motions:
+                        motions[key] = self._sizes[name]
+                        self._sizes[name] += n
+                    effect = self.forces[name], motions[key], path * self.columns.size + columns.start
+                    self._effects[name].setdefault(n, []).append(effect)
+            self.forces[name] += 1
+        return list(range(first, self.forces[name]))
+
+    def _pulls(self, segment: Segment) -> Iterator[list[tuple[int, slice]]]:
+        """What the wrenches on the bodies of a segment move."""
+        slices, leaders = self.columns.slices, self.system.leaders
         for name in segment.bodies:
-            for i in self._carriers(name, segment.base):
-                s, leader = self.columns.moving[i], self.system.leaders[i]
-                if s.stop > s.start:
-                    first_entry = segment.path * self.columns.size + self.columns.slices[leader].start
-                    row = self.pulls, s.start, first_entry - s.start
-                    self._carried.setdefault(s.stop - s.start, []).append(row)
-            self.pulls += 1
-        return list(range(first, self.pulls))
+            yield [(i, slices[leaders[i]]) for i in self._carriers(name, segment.base)]
+
+    def _strains(self, segment: Segment) -> Iterator[list[tuple[int, slice]]]:
+        """What the strains of the bodies of a segment move, whether or not the segment is on one side of it."""
+        straining = self.columns.straining
+        for name in segment.met if straining else ():
+            yield [(i, straining[i]) for i in self._carriers(name, self.system.ground) if i in straining]
+
+    def _pushes(self, segment: Segment) -> Iterator[list[tuple[tuple[int, int], slice]]]:
+        """What the forces on the moving points of a segment move."""
+        for stop in segment.stops:
+            if stop.sort == MOVING and stop.point is not None:
+                self.points[stop.number] = stop.point
+                yield [((stop.number, j), slice(j, j + 1)) for j in self._driving(stop.point)]
 
     def _carriers(self, name: str, base: str) -> Iterator[int]:
         """The numbers of the bodies from one on down to what hangs on `base`, which carries it."""
         chain = self.system.chain_to_ground(name)
         return (self._bodies[found] for found in takewhile(lambda found: found != base, chain))
-
-    def _strain(self, segment: Segment) -> list[int]:
-        """The rows to which the strains on the bodies of a segment add."""
-        return [self._strained_row(segment.path, name) for name in segment.met] if self.columns.straining else []
-
-    def _strained_row(self, path: int, name: str) -> int:
-        """The row of a path and the first joint from a body towards the ground that strains, 0 without; those beyond
-        get theirs too."""
-        joints = [i for i in self._carriers(name, self.system.ground) if i in self.columns.straining]
-        rows = [self.strained.setdefault((path, i), len(self.strained) + 1) for i in joints]
-        self._beyond.update(pairwise(rows))
-        return rows[0] if rows else 0
-
-    def _push(self, segment: Segment) -> list[int]:
-        """The numbers of the forces on the moving points of a segment."""
-        first = self.pushes
-        for stop in segment.stops:
-            if stop.sort != MOVING or stop.point is None:
-                continue
-            for j in self._driving(stop.point):
-                slide = self._slide.setdefault((stop.number, j), len(self.slides))
-                if slide == len(self.slides):
-                    self.slides.append((stop.point, j))
-                self._slid.append((self.pushes, slide, segment.path * self.columns.size + j))
-            self.pushes += 1
-        return list(range(first, self.pushes))
 
     def _driving(self, point: PathPoint) -> list[int]:
         """The columns on which the coordinates of a moving point depend."""
@@ -227,56 +201,40 @@ class Reach:
         place = system.coordinate_names.index(name)
         return next(i for i, s in enumerate(system.q_slices) if s.start <= place < s.stop)
 
-    @cached_property
-    def moving(self) -> list[int]:
-        return sorted({first + k for n, rows in self._carried.items() for _, first, _ in rows for k in range(n)})
-
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """How bodies and points move with the columns, and how joints strain."""
-        joints = len(self.columns.straining)
-        return {"axes": (len(self.moving), 6), "slides": (len(self.slides), 3), "stretching": (joints, 10)}
+        """The buffers of motions."""
+        return {buffer: (self._sizes[name], width) for name, (buffer, width) in MOTIONS.items()}
+
+    def moved(self, poses: Poses, q: Array, *eliminated: Array) -> dict[str, list[Array]]:
+        """The rows of these buffers."""
+        columns, system = self.columns, self.columns.system
+        around, bodies = (
+            charts(system, q, columns.wrt, *eliminated),
+            {**self.motions["pulls"], **self.motions["strains"]},
+        )
+        moved = {i: columns.motion(i, poses, q, around[system.leaders[i]]) for i in bodies}
+        slides = [(self.points[number], j) for number, j in self.motions["pushes"]]
+        return {
+            "axes": [row for i in self.motions["pulls"] for row in moved[i][0]],
+            "stretching": [row for i in self.motions["strains"] for row in moved[i][1]],
+            "slides": columns.slides(slides, q, *eliminated),
+        }
 
     @property
-    def tables(self) -> Iterator[tuple[Callable[..., Array], dict[str, Link], Link]]:
-        """Formulas of what forces do, what they gather, and the rows to which the results add."""
-        for n, carried in self._carried.items():
-            pulls, first, entries = np.array(carried).T
-            moved = first[:, None] + np.arange(n)
-            gather = {"pull": ("pulls", pulls), "axes": ("axes", np.searchsorted(self.moving, moved))}
-            yield _entries, gather, ("entries", moved + entries[:, None])
-        if self._beyond:
-            order = sorted(self._beyond, key=self._depth, reverse=True)
-            yield (
-                itself,
-                {"value": ("strains", np.array(order))},
-                ("strains", np.array([self._beyond[row] for row in order])),
-            )
-        if self.strained:
-            (paths, bodies), joints = np.array(list(self.strained)).T, list(self.columns.straining)
-            first = paths * self.columns.size + [self.columns.straining[i].start for i in bodies]
-            gather = {"strain": ("strains", np.array(list(self.strained.values()))),
-                      "joint": ("stretching", np.searchsorted(joints, bodies))}  # fmt: skip
-            yield _strained, gather, ("entries", first[:, None] + np.arange(4))
-        if self.slides:
-            pushes, slides, entries = np.array(self._slid).T
-            gather = {"pull": ("pushes", pushes), "axes": ("slides", slides[:, None])}
-            yield _entries, gather, ("entries", entries[:, None])
-
-    def _depth(self, row: int) -> int:
-        """How many rows are beyond one."""
-        return 1 + self._depth(self._beyond[row]) if row in self._beyond else 0
+    def tables(self) -> Iterator[tuple[dict[str, Link], Link]]:
+        """What `entries` gathers, and the rows to which the results add."""
+        for name, by_width in self._effects.items():
+            for n, effects in by_width.items():
+                force, first, entry = (x[:, None] for x in np.array(effects).T)
+                gather = {"pull": (name, force[:, 0]), "axes": (MOTIONS[name][0], first + np.arange(n))}
+                yield gather, ("entries", entry + np.arange(n))
 
 
 def itself(*, value: Array) -> Array:
     return value
 
 
-def _entries(*, pull: Array, axes: Array) -> Array:
+def entries(*, pull: Array, axes: Array) -> Array:
     """(n,) what a force (k,) does along axes (n, k)."""
     return np.sum(axes * pull, axis=-1)
-
-
-def _strained(*, strain: Array, joint: Array) -> Array:
-    """(4,) what a strain (6,) does along the components of a quaternion: of W and Q (10,) that of W times Q."""
-    return joint[6:] * np.sum(joint[:6] * strain, axis=-1)

@@ -33,7 +33,7 @@ from myoquat.kernels import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath, different_paths
 
-from .columns import Columns, Reach, itself
+from .columns import MOTIONS, Columns, Reach, entries, itself
 from .path_segments import Segment, SegmentType, cut
 from .stops import MOVING, SURFACE, placed_paths, stops_length, stops_of
 
@@ -115,17 +115,16 @@ class _Writer:
         name, reach = columns.wrt, Reach(columns, self.types)
         program = Program(name, columns.inputs)
         self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
-        program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
-        strains, sums = len(reach.strained) + 1 if columns.straining else 0, self._sums(name)
-        program.zeros({"strains": (strains, 6), sums: (len(self.stops), columns.size)})
+        program.reserve({force: (reach.forces[force], width) for force, (_, width) in MOTIONS.items()})
+        sums = self._sums(name)
+        program.zeros({sums: (len(self.stops), columns.size)})
         program.view("entries", sums, len(self.stops) * columns.size)
         for segment_type, rows in reach.rows.items():
-            links = {key: (key, numbers) for key, numbers in rows.items()}
-            add = {key: links.pop(key) for key in ("strains",) if key in links}
             formula = partial(_wrenches, segment_type, self._is_alone(segment_type), self.strained)
-            self._add_type(program, formula, self.types[segment_type], store=links, add=add)
-        for entry, gather, to in reach.tables:
-            program.table(entry, len(to[1]), gather=gather, add={"output0": to})
+            store = {force: (force, numbers) for force, numbers in rows.items()}
+            self._add_type(program, formula, self.types[segment_type], store=store)
+        for gather, to in reach.tables:
+            program.table(entries, len(to[1]), gather=gather, add={"output0": to})
         return self._shared(program, name, columns.size)
 
     def _sums(self, name: str) -> str:
@@ -143,14 +142,8 @@ class _Writer:
 
     def _moves(self, reach: Reach, q: Array, *eliminated: Array) -> dict[str, Array]:
         """The poses, and how the bodies, and points on them, move with the columns."""
-        columns, poses = reach.columns, self._from_first(q)[1:]
-        axes, strains = columns.motions(poses, q, *eliminated)
-        return {
-            "poses": self._poses(q),
-            "axes": _stacked([axes[j] for j in reach.moving]),
-            "stretching": _stacked([strains[i] for i in columns.straining]),
-            "slides": _stacked(columns.slides(reach.slides, q, *eliminated)),
-        }
+        moved = reach.moved(self._from_first(q)[1:], q, *eliminated)
+        return {"poses": self._poses(q)} | {name: _stacked(rows) for name, rows in moved.items()}
 
     # ---- the stages ------------------------------------------------------------------------------------------
 
