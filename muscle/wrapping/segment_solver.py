@@ -120,7 +120,7 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
     contacts = [route.contact(i, x | (never if segment.types[i].solved else ~never)) for i, x in enumerate(asked)]
     alone = tuple(_Alone.of(segment, i, c) for i, c in enumerate(contacts))
     over = [x & c.on for x, c in zip(_longest(alone), contacts, strict=True)]
-    one = reduce(or_, over) & reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
+    one = reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
     longer = never
     for placed, x, c in zip(segment.surfaces, over, contacts, strict=True):
         longer = longer | (x & placed.wrap.on_longer_way(placed.seen(segment.start), placed.seen(segment.end), c.P))
@@ -129,8 +129,9 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
         one = one & ~longer
     else:  # there are no other starts where the straight line meets this surface alone
         one = one & (~longer | ~(touches_several([c.on for c in contacts]) | _passes_around(lone)))
-    beside, clear = _beside(lone, one)
-    contacts = [choose(one & ~x, c, own) for x, c, own in zip(over, beside, contacts, strict=True)]
+    some = one & reduce(or_, over)  # a straight line that touches none is clear
+    beside, clear = _beside(lone, some)
+    contacts = [choose(some & ~x, c, own) for x, c, own in zip(over, beside, contacts, strict=True)]
     searched = ~(one & clear)
     nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
     best, doubtful = call_where(_searched, (segment, alone, order), searched, (nothing, never))
