@@ -68,6 +68,17 @@ def errors_in(path: str | Path) -> Iterator[None]:
         raise in_file(error, path) from None
 
 
+@contextmanager
+def errors_about(label: str) -> Iterator[None]:
+    """Raise every ValueError of the block as a ModelError about an element, unless it is about one already."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, ModelError) and error.element:
+            raise
+        raise ModelError(getattr(error, "message", str(error)), element=label) from None
+
+
 class ModelError(ValueError):
     """A model that cannot be: says what is wrong, in which file, element and line where there is one.
 

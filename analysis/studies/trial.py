@@ -26,6 +26,7 @@ from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone, S
 from myoquat.core import check_items, check_types, frozen
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.toml.records import read_record, write_record
+from myoquat.joints.errors import errors_about
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
@@ -117,10 +118,12 @@ class MuscleTrial:
         if isinstance(effort, MetabolicEffort):
             found["effort"]["cost"] = {"model": type(effort.cost).__name__, **_record(effort.cost)}
         for reserve in self.listed:  # an actuator as files of models have it
-            actuator = None if isinstance(reserve, Reserve) else reserve.actuator
-            found["reserves"].append(_record(reserve) if actuator is None else {
-                "actuator": write_record(actuator, actuator.element).unwrap(), "weight": reserve.weight,
-            })  # fmt: skip
+            if isinstance(reserve, Reserve):
+                found["reserves"].append(_record(reserve))
+                continue
+            with errors_about(reserve.actuator.element):
+                actuator = write_record(reserve.actuator).unwrap()
+            found["reserves"].append({"actuator": actuator, "weight": reserve.weight})
         if self.dynamics is not None:
             found["dynamics"] = _record(self.dynamics) if isinstance(self.dynamics, Coupled) else True
         return found | ({} if self.tendons == "rigid" else {"tendons": self.tendons})
@@ -156,7 +159,8 @@ def trial_options(table: Mapping[str, Any], model: Model) -> dict[str, Any]:
             if "actuator" not in own:
                 listed.append(record_of(Reserve, own, "trial.reserves"))
                 continue
-            actuator: Any = read_record(ScalarActuator, own["actuator"], "reserve", "actuator.")  # type: ignore[type-abstract]
+            with errors_about("reserve"):
+                actuator: Any = read_record(ScalarActuator, own["actuator"], "actuator.")  # type: ignore[type-abstract]
             listed.append(ReserveActuator(actuator, own["weight"]))
         reserves = tuple(listed)
 

@@ -16,13 +16,13 @@ from myoquat.data.xml import Element, add, add_set, checked_name, number, number
 from myoquat.joints import ArticulatedSystem, Axis, Body, FixedJoint, ModelError
 from myoquat.joints.constraints import Weld
 from myoquat.joints.conversion.balls import as_axes, completed
+from myoquat.joints.errors import errors_about
 from myoquat.joints.functions import Constant, MultivariatePolynomial
 from myoquat.joints.multibody.body import check_inertia
 from myoquat.joints.multibody.scaling import PART_INFIX
 from myoquat.muscle.coordinates import Coordinate
 
 from .constraints import weld
-from .elements import errors_about
 from .frames import GROUND, ZERO, Frame, Frames, add_offset
 from .functions import add_function
 from .geometry import add_geometry, geometry_of

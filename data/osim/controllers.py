@@ -9,10 +9,10 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, add, add_set, boolean, complain, last_name, number, objects, parse_opensim, text
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_about
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle import PrescribedInput
 
-from .elements import errors_about
 from .forces import BOUNDS
 from .functions import add_function, can_read, read_function
 

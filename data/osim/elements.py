@@ -5,27 +5,16 @@ type of the value, and the value where the file leaves it out, are those of the 
 otherwise.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
 from myoquat.data.xml import Element, add, boolean, checked_name, complain, invalid_at, last_name, number, numbers, text
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_about
 from myoquat.muscle.coordinates import Marker
 
 from .frames import ZERO, Frames, path_of
-
-
-@contextmanager
-def errors_about(label: str) -> Iterator[None]:
-    """Raise every ValueError of the block as a ModelError about an element, unless it is about one already."""
-    try:
-        yield
-    except ValueError as error:
-        if isinstance(error, ModelError) and error.element:
-            raise
-        raise ModelError(getattr(error, "message", str(error)), element=label) from None
 
 
 class ValueType(NamedTuple):

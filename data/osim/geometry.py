@@ -76,6 +76,7 @@ def _older_geometry(body: Element) -> list[Shape]:
     shapes, (scales, R, p) = [], _shown(visible)
     for k, (file, geometry) in enumerate([pair for pair in shown if pair[0]], start=1):
         own, turn, shift = _shown(geometry)
+        placed: Any
         placed, sizes = Frame("", R @ turn, p + R @ shift), tuple((scales * own).tolist())
         name = f"{body.get('name')}_geom_{k}"
         shapes.append(

@@ -13,7 +13,7 @@ from myoquat.core import PATH, check_types
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, complain, last_name, number, objects, parse_opensim, span, text
 from myoquat.joints import ModelError
-from myoquat.joints.errors import errors_in
+from myoquat.joints.errors import errors_about, errors_in
 from myoquat.joints.functions import Constant, MultivariatePolynomial
 from myoquat.muscle import (
     ActivationDynamics,
@@ -39,7 +39,6 @@ from .elements import (
     ValueType,
     by_tag,
     coordinate_named,
-    errors_about,
     format_of,
     path_of_coordinate,
 )

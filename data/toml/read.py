@@ -58,13 +58,15 @@ The keys of joints, laws, functions, shapes, points and muscles are the fields o
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import read_text
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
+from myoquat.joints.errors import errors_about
 from myoquat.muscle import Model
 
 from .records import check_keys, numbers, read_fields, read_record, scalar
@@ -170,55 +172,54 @@ def _line(text: str, error: ModelError) -> int | None:
 
 
 def _model(data: dict[str, Any], path: Path) -> Model:
-    check_keys(data, _TOP, {"format", "version", "bodies"}, "the file")
+    with errors_about("the file"):
+        check_keys(data, _TOP, {"format", "version", "bodies"})
     if data["format"] != FORMAT or data["version"] != VERSION:
         raise ModelError(
             f"format {data['format']!r} version {data['version']!r}: this reads {FORMAT!r} version {VERSION}"
         )
-    given = {key: data[key] for key in SYSTEM_FIELDS if key in data}
-    name = scalar(str, data.get("name", path.stem), "the file", "name")
-    bodies = tuple(_body(*item) for item in _tables(data, "bodies", "body"))
-    fields = read_fields(ArticulatedSystem, given, "the file", "", SYSTEM_FIELDS)
-    system = ArticulatedSystem(bodies, name=name, **fields)
-    start = data.get("start", {})
-    check_keys(start, {"q", "u"}, set(), "start")
-    return Model(
-        system,
-        name=name,
-        description=scalar(str, data.get("description", ""), "the file", "description"),
-        start_q=numbers(start["q"], system.nq, "start", "q") if "q" in start else None,
-        start_u=numbers(start["u"], system.nu, "start", "u") if "u" in start else None,
-        file=path,
-        **{
-            key: tuple(read_record(cls, table, element, "") for table, element in _tables(data, key, key[:-1]))
-            for key, cls in PARTS.items()
-        },
-    )
+    with errors_about("the file"):
+        given = {key: data[key] for key in SYSTEM_FIELDS if key in data}
+        fields = read_fields(ArticulatedSystem, given, "", SYSTEM_FIELDS)
+        name, description = (
+            scalar(str, data.get(key, default), key) for key, default in (("name", path.stem), ("description", ""))
+        )
+    system = ArticulatedSystem(_read_all(data, "bodies", "body", _body), name=name, **fields)
+    start, sizes = data.get("start", {}), {"q": system.nq, "u": system.nu}
+    parts: dict[str, Any] = {}
+    with errors_about("start"):
+        check_keys(start, {*sizes}, set())
+        parts |= {f"start_{key}": numbers(start[key], size, key) for key, size in sizes.items() if key in start}
+    for key, cls in PARTS.items():
+        parts[key] = _read_all(data, key, key[:-1], partial(read_record, cls, prefix=""))
+    return Model(system, name=name, description=description, file=path, **parts)
 
 
-def _tables(data: dict[str, Any], key: str, noun: str) -> list[tuple[dict[str, Any], str]]:
-    """Every table of an array of tables, with the words that name it in an error."""
+def _read_all(data: dict[str, Any], key: str, noun: str, read: Callable[[dict[str, Any]], Any]) -> tuple[Any, ...]:
+    """What every table of an array of tables gives; errors name the table."""
     tables = data.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
         raise ModelError(f"{key} must be an array of tables, [[{key}]]")
-    return [
-        (t, f"{noun} {t['name']!r}" if isinstance(t.get("name"), str) else f"{noun} number {i + 1}")
-        for i, t in enumerate(tables)
-    ]
+    found = []
+    for i, table in enumerate(tables, start=1):
+        named = isinstance(table.get("name"), str)
+        with errors_about(f"{noun} {table['name']!r}" if named else f"{noun} number {i}"):
+            found.append(read(table))
+    return tuple(found)
 
 
-def _body(table: dict[str, Any], element: str) -> Body:
-    check_keys(table, {*BODY_FIELDS, "joint"}, {"name", "parent", "joint"}, element)
+def _body(table: dict[str, Any]) -> Body:
+    check_keys(table, {*BODY_FIELDS, "joint"}, {"name", "parent", "joint"})
     joint = table["joint"]
     if not isinstance(joint, Mapping):
-        raise ModelError("joint must be a table", element=element)
+        raise ModelError("joint must be a table")
     body = {key: value for key, value in table.items() if key != "joint"}
     if isinstance(body.get("inertia"), list) and len(body["inertia"]) == 3:
         body["inertia"] = [*body["inertia"], 0.0, 0.0, 0.0]
     mounting = {key: value for key, value in joint.items() if key in JOINT_FIELDS}
     own = {key: value for key, value in joint.items() if key not in JOINT_FIELDS}
     return Body(
-        **read_fields(Body, body, element, "", BODY_FIELDS),
-        **read_fields(Body, mounting, element, "joint.", JOINT_FIELDS),
-        joint=read_record(Joint, own, element, "joint."),  # type: ignore[type-abstract]
+        **read_fields(Body, body, "", BODY_FIELDS),
+        **read_fields(Body, mounting, "joint.", JOINT_FIELDS),
+        joint=read_record(Joint, own, "joint."),  # type: ignore[type-abstract]
     )

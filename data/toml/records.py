@@ -26,36 +26,36 @@ from myoquat.muscle.laws import ForceLaw
 Scalar = TypeVar("Scalar")
 
 
-# ---- Single values of a model file, checked; every error says the element and the key -----------------------------
+# ---- Single values of a model file, checked; every error says the key -----------------------------
 
 
 if TYPE_CHECKING:
     from tomlkit.items import Array
 
 
-def check_keys(table: Any, allowed: set[str], required: set[str], element: str, prefix: str = "") -> None:
+def check_keys(table: Any, allowed: set[str], required: set[str], prefix: str = "") -> None:
     """ModelError for a key that is not allowed, or one that is missing."""
     if not isinstance(table, dict):
-        raise ModelError(f"{prefix.rstrip('.') or 'this'} must be a table", element=element)
+        raise ModelError(f"{prefix.rstrip('.') or 'this'} must be a table")
     for key in table:
         if key not in allowed:
-            raise ModelError(f"unknown key {prefix}{key}; allowed: {', '.join(sorted(allowed))}", element=element)
+            raise ModelError(f"unknown key {prefix}{key}; allowed: {', '.join(sorted(allowed))}")
     for key in sorted(required):
         if key not in table:
-            raise ModelError(f"the key {prefix}{key} is missing", element=element)
+            raise ModelError(f"the key {prefix}{key} is missing")
 
 
 SCALARS = {str: "text", bool: "true or false", int: "a whole number"}
 
 
-def scalar(hint: type[Scalar], value: Any, element: str, key: str) -> Scalar:
+def scalar(hint: type[Scalar], value: Any, key: str) -> Scalar:
     """Text, a truth or a whole number."""
     if type(value) is not hint:
-        raise ModelError(f"{key} must be {SCALARS[hint]}, not {value!r}", element=element)
+        raise ModelError(f"{key} must be {SCALARS[hint]}, not {value!r}")
     return value
 
 
-def number(value: Any, element: str, key: str) -> float:
+def number(value: Any, key: str) -> float:
     """A finite number."""
     try:
         found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
@@ -63,15 +63,15 @@ def number(value: Any, element: str, key: str) -> float:
         found = math.inf
     if not is_plausible(found):
         limit = f" of at most {MAX_NUMBER:g} in size" if math.isfinite(found) else ""
-        raise ModelError(f"{key} must be a finite number{limit}, not {value!r}", element=element)
+        raise ModelError(f"{key} must be a finite number{limit}, not {value!r}")
     return found
 
 
-def numbers(value: Any, size: int, element: str, key: str) -> tuple[float, ...]:
+def numbers(value: Any, size: int, key: str) -> tuple[float, ...]:
     """So many finite numbers."""
     if not isinstance(value, (list, tuple)) or len(value) != size:
-        raise ModelError(f"{key} must be {size} numbers, not {value!r}", element=element)
-    return tuple(number(item, element, key) for item in value)
+        raise ModelError(f"{key} must be {size} numbers, not {value!r}")
+    return tuple(number(item, key) for item in value)
 
 
 def array(values: Iterable[Any]) -> "Array":
@@ -111,7 +111,7 @@ def type_name(cls: type) -> str:
     return getattr(cls, "kind", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
-def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) -> type:
+def class_of_type(root: type, table: dict[str, Any], prefix: str) -> type:
     """The class at or below `root` that the key `type` of a table names, by the name of files or that of the class.
 
     The key is taken out of the table. `root` itself where no type is given and none is needed. ModelError for a type
@@ -125,9 +125,9 @@ def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) 
     if isinstance(name, str) and name in named:
         return named[name]
     group = _group_of(root)
-    entry = _entry_point(group, name, element) if group and isinstance(name, str) else None
+    entry = _entry_point(group, name) if group and isinstance(name, str) else None
     if entry is not None:
-        return _registered_class(entry, root, element)
+        return _registered_class(entry, root)
     hint = (
         f"; a type of another package is read if that package is installed and registers it as an entry point of the "
         f"group {group!r}"
@@ -136,10 +136,10 @@ def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) 
     )
     near = difflib.get_close_matches(str(name), named, n=1)
     meant = f", perhaps {near[0]!r}" if near else ""
-    raise ModelError(f"{prefix}type {name!r} is unknown{meant}; known: {', '.join(sorted(own))}{hint}", element=element)
+    raise ModelError(f"{prefix}type {name!r} is unknown{meant}; known: {', '.join(sorted(own))}{hint}")
 
 
-def written_type(cls: type, element: str) -> str | None:
+def written_type(cls: type) -> str | None:
     """The `type` that a file gives a class; None for a class that needs none. ModelError for a class that cannot be
     read again, because it is neither one of the package nor registered."""
     root = next((root for root in GROUPS if issubclass(cls, root)), None)
@@ -151,18 +151,15 @@ def written_type(cls: type, element: str) -> str | None:
         return name
     words = f"its type {name!r} (class {cls.__qualname__} of {cls.__module__}) could not be loaded again"
     if name in own:
-        raise ModelError(
-            f"{words}: {own[name].__name__} has this type; give the class a `kind` of its own", element=element
-        )
-    entry = _entry_point(group, name, element)
+        raise ModelError(f"{words}: {own[name].__name__} has this type; give the class a `kind` of its own")
+    entry = _entry_point(group, name)
     if entry is None:
         raise ModelError(
             f"{words}: register the class in the package that defines it, in pyproject.toml under "
             f'[project.entry-points."{group}"]: {name} = "{cls.__module__}:{cls.__qualname__}"',
-            element=element,
         )
-    if _registered_class(entry, root, element) is not cls:
-        raise ModelError(f"{words}: the entry point {_described(entry)} registers another class", element=element)
+    if _registered_class(entry, root) is not cls:
+        raise ModelError(f"{words}: the entry point {_described(entry)} registers another class")
     return name
 
 
@@ -205,14 +202,12 @@ def _is_concrete_record(cls: type) -> bool:
 # ---- entry points ------------------------------------------------------------------------------------------
 
 
-def _entry_point(group: str, name: str, element: str) -> EntryPoint | None:
-    """The entry point of a name; None if there is none, ModelError if packages register several classes under it."""
+def _entry_point(group: str, name: str) -> EntryPoint | None:
+    """The entry point of a name; None if there is none, ValueError if packages register several classes under it."""
     try:
         return _found_entry_point(group, name)
     except LookupError:
         return None
-    except ValueError as error:
-        raise ModelError(str(error), element=element) from None
 
 
 @functools.cache  # of those that are found: an error is not kept, since a package may be installed later
@@ -225,23 +220,21 @@ def _found_entry_point(group: str, name: str) -> EntryPoint:
     return next(iter(found.values()))
 
 
-def _registered_class(entry: EntryPoint, root: type, element: str) -> type:
+def _registered_class(entry: EntryPoint, root: type) -> type:
     """The class of an entry point; ModelError if it cannot be imported or is no record of this root and name."""
     try:
         cls = entry.load()
     except Exception as error:  # whatever the module of another package raises
         raise ModelError(
-            f"the entry point {_described(entry)} cannot be imported: {type(error).__name__}: {error}", element=element
+            f"the entry point {_described(entry)} cannot be imported: {type(error).__name__}: {error}"
         ) from error
     if not isinstance(cls, type) or not issubclass(cls, root) or not _is_concrete_record(cls):
         raise ModelError(
             f"the entry point {_described(entry)} must name a concrete dataclass that extends {root.__name__}",
-            element=element,
         )
     if type_name(cls) != entry.name:
         raise ModelError(
             f"the entry point {_described(entry)} must have the name {type_name(cls)!r}, the type of its class",
-            element=element,
         )
     return cls
 
@@ -260,32 +253,32 @@ Record = TypeVar("Record")
 MAX_TABLE_DEPTH = 16  # tables in one another: a multiplier of a multiplier of a function is three
 
 
-def read_record(root: type[Record], table: Any, element: str, prefix: str) -> Record:
-    """An object of `root` or of a class below it from a table; ModelError with `element` and the key otherwise."""
+def read_record(root: type[Record], table: Any, prefix: str) -> Record:
+    """An object of `root` or of a class below it from a table; ModelError with the key otherwise."""
     if not isinstance(table, Mapping):
-        raise ModelError(f"{prefix.rstrip('.')} must be a table", element=element)
+        raise ModelError(f"{prefix.rstrip('.')} must be a table")
     if prefix.count(".") > MAX_TABLE_DEPTH:
-        raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {MAX_TABLE_DEPTH} deep", element=element)
+        raise ModelError(f"{prefix.rstrip('.')}: tables are nested more than {MAX_TABLE_DEPTH} deep")
     table = dict(table)
-    cls: type[Any] = class_of_type(root, table, element, prefix)
-    values = read_fields(cls, table, element, prefix)
+    cls: type[Any] = class_of_type(root, table, prefix)
+    values = read_fields(cls, table, prefix)
     try:
         record: Record = cls(**values)
     except ModelError:
         raise
     except ValueError as error:
-        raise ModelError(f"{prefix.rstrip('.')}: {error}", element=element) from None
+        raise ModelError(f"{prefix.rstrip('.')}: {error}") from None
     return record
 
 
-def read_fields(cls: type, table: Mapping[str, Any], element: str, prefix: str, only: Any = None) -> dict[str, Any]:
+def read_fields(cls: type, table: Mapping[str, Any], prefix: str, only: Any = None) -> dict[str, Any]:
     """Arguments of `cls` from a table; all its fields, or those in `only`."""
     hints = _hints(cls)
     keys = {_key(cls, f.name): f for f in _fields(cls) if only is None or f.name in only}
     required = {key for key, f in keys.items() if f.default is MISSING and f.default_factory is MISSING}
     open_ones = {key for key in required if _may_be_none(hints[keys[key].name])}
-    check_keys(table, set(keys), required - open_ones, element, prefix)
-    given = {f.name: _read(hints[f.name], table[k], element, prefix + k) for k, f in keys.items() if k in table}
+    check_keys(table, set(keys), required - open_ones, prefix)
+    given = {f.name: _read(hints[f.name], table[k], prefix + k) for k, f in keys.items() if k in table}
     return {keys[key].name: None for key in open_ones} | given
 
 
@@ -295,23 +288,23 @@ def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def write_record(record: Any, element: str, inline: bool = True) -> "AbstractTable":
-    """A dataclass as a table, with its `type` where classes share a root. ModelError with `element` for a type that
-    could not be read again."""
+def write_record(record: Any, inline: bool = True) -> "AbstractTable":
+    """A dataclass as a table, with its `type` where classes share a root. ModelError for a type that could not be read
+    again."""
     made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
-    type_name = written_type(type(record), element)
+    type_name = written_type(type(record))
     if type_name is not None:
         made["type"] = type_name
-    for key, value in write_fields(record, element).items():
+    for key, value in write_fields(record).items():
         made[key] = value
     return made
 
 
-def write_fields(record: Any, element: str, only: Any = None) -> dict[str, Any]:
+def write_fields(record: Any, only: Any = None) -> dict[str, Any]:
     """The fields that are not at their default, by their keys; of all fields, or of those in `only`."""
     chosen = [f for f in _fields(type(record)) if only is None or f.name in only]
     return {
-        _key(type(record), f.name): _write(getattr(record, f.name), element)
+        _key(type(record), f.name): _write(getattr(record, f.name))
         for f in chosen
         if getattr(record, f.name) is not None
         if f.default is MISSING or getattr(record, f.name) != f.default
@@ -328,19 +321,19 @@ def _key(cls: type, name: str) -> str:
     return "point" if name == "position" and issubclass(cls, PathPoint) else name
 
 
-def _read(hint: Any, value: Any, element: str, key: str) -> Any:
+def _read(hint: Any, value: Any, key: str) -> Any:
     """A value of a TOML table as what the type hint of a field asks for."""
     if get_origin(hint) in (Union, types.UnionType):
-        return _read(_alternative(hint, value), value, element, key)
+        return _read(_alternative(hint, value), value, key)
     if get_origin(hint) is tuple:
-        return _read_tuple(get_args(hint), value, element, key)
+        return _read_tuple(get_args(hint), value, key)
     if hint is MusclePath and isinstance(value, list):
         value = {"points": value}
     if hint is float:
-        return number(value, element, key)
+        return number(value, key)
     if hint in SCALARS:
-        return scalar(hint, value, element, key)
-    return read_record(hint, value, element, key + ".")
+        return scalar(hint, value, key)
+    return read_record(hint, value, key + ".")
 
 
 def _may_be_none(hint: Any) -> bool:
@@ -361,23 +354,23 @@ def _alternative(hint: Any, value: Any) -> Any:
     return known[0]
 
 
-def _read_tuple(hints: tuple[Any, ...], value: Any, element: str, key: str) -> tuple[Any, ...]:
+def _read_tuple(hints: tuple[Any, ...], value: Any, key: str) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise ModelError(f"{key} must be an array, not {value!r}", element=element)
+        raise ModelError(f"{key} must be an array, not {value!r}")
     if hints[-1] is Ellipsis:
-        return tuple(_read(hints[0], item, element, key) for item in value)
+        return tuple(_read(hints[0], item, key) for item in value)
     if len(value) != len(hints):
-        raise ModelError(f"{key} must have {len(hints)} entries, not {len(value)}", element=element)
-    return tuple(_read(hint, item, element, key) for hint, item in zip(hints, value, strict=True))
+        raise ModelError(f"{key} must have {len(hints)} entries, not {len(value)}")
+    return tuple(_read(hint, item, key) for hint, item in zip(hints, value, strict=True))
 
 
-def _write(value: Any, element: str) -> Any:
+def _write(value: Any) -> Any:
     if isinstance(value, tuple):
-        return array([_write(item, element) for item in value])
+        return array([_write(item) for item in value])
     if isinstance(value, MusclePath) and value == MusclePath(value.points):
-        return _write(value.points, element)
+        return _write(value.points)
     if is_dataclass(value):
-        return write_record(value, element)
+        return write_record(value)
     if isinstance(value, (bool, str, int)):
         return value
     return float(value)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from myoquat.core import declared, tomlkit
 from myoquat.data.files import check_output, write_text
 from myoquat.joints import Body
+from myoquat.joints.errors import errors_about
 from myoquat.muscle import Model, Muscle
 
 from .records import array, write_fields, write_record
@@ -48,7 +49,7 @@ def _document(model: Model) -> Any:
         document["description"] = model.description
     document["ground"] = model.system.ground
     document["gravity"] = array(model.system.gravity)
-    document.update(write_fields(model.system, "the file", SYSTEM_FIELDS[2:]))
+    document.update(write_fields(model.system, SYSTEM_FIELDS[2:]))
     if model.start_q is not None or model.start_u is not None:
         start = tomlkit.table()
         if model.start_q is not None:
@@ -73,7 +74,8 @@ def _tables(tables: Any) -> Any:
 def _part(word: str, part: Any, place: int) -> "AbstractTable":
     """A record, which an error calls by its name, or by its place if it has none."""
     name = getattr(part, "name", "")
-    table = write_record(part, f"{word} {name!r}" if name else f"{word} number {place}", inline=False)
+    with errors_about(f"{word} {name!r}" if name else f"{word} number {place}"):
+        table = write_record(part, inline=False)
     if isinstance(part, Muscle):
         path: Any = table["path"]
         points: Any = path if isinstance(path, list) else path["points"]
@@ -82,8 +84,9 @@ def _part(word: str, part: Any, place: int) -> "AbstractTable":
 
 
 def _body(body: Body) -> "Table":
-    table, element = tomlkit.table(), f"body {body.name!r}"
-    table.update(write_fields(body, element, BODY_FIELDS))
-    table["joint"] = write_record(body.joint, element, inline=False)
-    table["joint"].update(write_fields(body, element, JOINT_FIELDS))
+    table = tomlkit.table()
+    with errors_about(f"body {body.name!r}"):
+        table.update(write_fields(body, BODY_FIELDS))
+        table["joint"] = write_record(body.joint, inline=False)
+        table["joint"].update(write_fields(body, JOINT_FIELDS))
     return table

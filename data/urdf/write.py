@@ -1,7 +1,7 @@
 """Writing URDF, with the extensions that `load_urdf` reads."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -106,14 +106,11 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     the model's other parts, muscles included; `strict` makes it an error. Another one names ball joints, for which URDF
     has no type, so that other programs refuse the file.
     """
-    path = Path(path)
-    unwritten = UnwrittenParts()
-    drives = written_drives(model, unwritten)
-    system = _with_known_shapes(_fixed_where_locked(model), unwritten)
-    if strict:  # before anything is written
-        unwritten.report(path, strict)
-    _write_system(system, path, overwrite, drives)
+    path, unwritten = check_output(path, overwrite), UnwrittenParts()
+    drives, system = written_drives(model, unwritten), _fixed_where_locked(model)
+    text = _document(system, drives, unwritten)
     unwritten.report(path, strict)
+    write_text(path, text)
     balls = [body.name for body in system.bodies if isinstance(body.joint, SphericalJoint)]
     if balls:
         words = "ball joints have the type 'spherical', which this package reads and other programs refuse"
@@ -139,24 +136,29 @@ def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = Fa
     ('knee',)
     """
     check_types(system=(system, ArticulatedSystem), path=(path, PATH))
-    _write_system(system, path, overwrite, {})
+    write_text(check_output(path, overwrite), _document(system, {}))
 
 
-def _write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, drives: Mapping[str, Drive]) -> None:
-    """Write a system, and what is known of its joints beyond it, by the names of their coordinates."""
-    path = check_output(path, overwrite)
+def _document(system: ArticulatedSystem, drives: Mapping[str, Drive], unwritten: UnwrittenParts | None = None) -> str:
+    """The text of a file for a system, and for what is known of its joints beyond it, by the names of their
+    coordinates. Shapes that URDF does not know are noted; ModelError for them without `unwritten`."""
     robot = etree.Element("robot", name=system.name or "system")
     base = _base(system)
     if base is None:
         ground = add_with(robot, "link", name=system.ground)
-        for shape in system.shapes:
-            _add_shape(ground, shape)
+        _add_shapes(ground, system.shapes, unwritten)
     for body in system.bodies:
-        _add_link(robot, body)
+        link = add_with(robot, "link", name=body.name)
+        if body.mass or any(body.inertia):
+            inertial = add_with(link, "inertial")
+            _add_origin(inertial, body.center_of_mass)
+            add_with(inertial, "mass", value=body.mass)
+            add_with(inertial, "inertia", **dict(zip(MOMENTS, body.inertia, strict=True)))
+        _add_shapes(link, body.shapes, unwritten)
     for body in system.bodies:
         if body is not base:
             _add_joint(robot, body, drives)
-    write_text(path, document_text(robot))
+    return document_text(robot)
 
 
 def _fixed_where_locked(model: Model) -> ArticulatedSystem:
@@ -176,26 +178,12 @@ def _fixed_where_locked(model: Model) -> ArticulatedSystem:
     return replace(system, bodies=tuple(bodies))
 
 
-def _with_known_shapes(system: ArticulatedSystem, unwritten: UnwrittenParts) -> ArticulatedSystem:
-    """The system without the shapes that URDF does not know, which are noted."""
-
-    def known(name: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        kept = tuple(shape for shape in shapes if shape.kind in SIZES and shape.purpose != "hidden")
-        for shape in shapes:
-            if shape not in kept:
-                unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
-        return kept
-
-    bodies = tuple(replace(body, shapes=known(body.name, body.shapes)) for body in system.bodies)
-    return replace(system, bodies=bodies, shapes=known(system.ground, system.shapes))
-
-
 def _base(system: ArticulatedSystem) -> Body | None:
     """The body that can be the root link by itself."""
     standing = [body for body in system.bodies if body.parent == system.ground]
     if (
         len(standing) != 1
-        or system.shapes
+        or any(shape.kind in SIZES and shape.purpose != "hidden" for shape in system.shapes)
         or standing[0].joint.kind not in ("fixed", "floating")
         or standing[0].joint_name
     ):
@@ -205,30 +193,23 @@ def _base(system: ArticulatedSystem) -> Body | None:
     return body if (body.position, body.orientation) == _PLACED and not passive else None
 
 
-def _add_link(robot: Element, body: Body) -> None:
-    link = add_with(robot, "link", name=body.name)
-    if body.mass or any(body.inertia):
-        inertial = add_with(link, "inertial")
-        _add_origin(inertial, body.center_of_mass)
-        add_with(inertial, "mass", value=body.mass)
-        add_with(inertial, "inertia", **dict(zip(MOMENTS, body.inertia, strict=True)))
-    for shape in body.shapes:
-        _add_shape(link, shape)
-
-
-def _add_shape(link: Element, shape: Shape) -> None:
-    element = add_with(link, shape.purpose, name=shape.name or None)
-    _add_origin(element, shape.position, shape.orientation)
-    geometry = add_with(element, "geometry")
-    if shape.kind not in SIZES:
-        raise ModelError(f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SIZES))}", element=shape.name)
-    sizes = iter(shape.sizes)
-    own = {key: tuple(islice(sizes, count)) for key, count in SIZES[shape.kind].items()}
-    add_with(geometry, shape.kind, filename=shape.file if shape.kind == "mesh" else None, **own)
-    if shape.material or shape.color:
-        material = add_with(element, "material", name=shape.material)
-        if shape.color:
-            add_with(material, "color", rgba=shape.color)
+def _add_shapes(link: Element, shapes: Iterable[Shape], unwritten: UnwrittenParts | None) -> None:
+    for shape in shapes:
+        if unwritten is not None and (shape.kind not in SIZES or shape.purpose == "hidden"):
+            unwritten.count("shapes of bodies", f"{link.get('name')}: {shape.kind}")
+            continue
+        element = add_with(link, shape.purpose, name=shape.name or None)
+        _add_origin(element, shape.position, shape.orientation)
+        geometry = add_with(element, "geometry")
+        if shape.kind not in SIZES:
+            raise ModelError(f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SIZES))}", element=shape.name)
+        sizes = iter(shape.sizes)
+        own = {key: tuple(islice(sizes, count)) for key, count in SIZES[shape.kind].items()}
+        add_with(geometry, shape.kind, filename=shape.file if shape.kind == "mesh" else None, **own)
+        if shape.material or shape.color:
+            material = add_with(element, "material", name=shape.material)
+            if shape.color:
+                add_with(material, "color", rgba=shape.color)
 
 
 def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:

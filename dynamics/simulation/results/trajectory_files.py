@@ -18,6 +18,7 @@ from myoquat.data.toml.records import read_record, write_fields, written_type
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
 from myoquat.joints.constraints.base import Constraint
+from myoquat.joints.errors import errors_about, errors_in
 from myoquat.joints.evaluation import system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model, state_names
@@ -113,7 +114,8 @@ def constraints_text(constraints: Sequence[Constraint]) -> str:
                 raise ValueError(
                     f"{element}, {own_type.__name__}, holds a Python function as its {name!r}, which a file cannot keep"
                 )
-        tables.append({"type": written_type(own_type, element), **write_fields(constraint, element)})
+        with errors_about(element):
+            tables.append({"type": written_type(own_type), **write_fields(constraint)})
     return json.dumps(tables)
 
 
@@ -125,8 +127,9 @@ def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:
         raise ModelError(f"the constraints are not valid JSON: {error}", file=path) from None
     if not isinstance(found, list):
         raise ModelError(f"the constraints are a list, not {type(found).__name__}", file=path)
-    tables = enumerate(found, start=1)
-    try:
-        return tuple(read_record(Constraint, table, f"constraint {n}", "") for n, table in tables)  # type: ignore[type-abstract]
-    except ModelError as error:
-        raise error.located(path, None) from None
+    constraints = []
+    with errors_in(path):
+        for number, table in enumerate(found, start=1):
+            with errors_about(f"constraint {number}"):
+                constraints.append(read_record(Constraint, table, ""))  # type: ignore[type-abstract]
+    return tuple(constraints)
