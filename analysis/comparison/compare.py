@@ -1,9 +1,8 @@
 """The comparison itself: names are matched, poses drawn, and quantities of both sides compared at them."""
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,9 @@ from myoquat.muscle import LengthPoint, Model
 
 from .engines import MujocoSide, OpensimSide
 from .report import ModelComparison, Names
-from .sides import BodyMass, Matching, ModelSide, Request, Side, match_names
+from .sides import Matching, ModelSide, Side, match_names
+
+ENGINES: dict[str, type[MujocoSide | OpensimSide]] = {".xml": MujocoSide, ".mjcf": MujocoSide, ".osim": OpensimSide}
 
 
 def engine_of(path: Path) -> MujocoSide | OpensimSide:
@@ -27,18 +28,14 @@ def engine_of(path: Path) -> MujocoSide | OpensimSide:
     ValueError for a format that none owns and a file that the engine rejects, MissingExtraError where the engine is not
     installed.
     """
-    engines: dict[str, tuple[str, Callable[[Any, Path], MujocoSide | OpensimSide]]] = {
-        ".xml": ("mujoco", _mujoco),
-        ".mjcf": ("mujoco", _mujoco),
-        ".osim": ("opensim", _opensim),
-    }
-    if path.suffix.lower() not in engines:
+    side = ENGINES.get(path.suffix.lower())
+    if side is None:
         raise ValueError(
             f"{path}: no engine owns this format; .xml is read by MuJoCo, .osim by OpenSim, `convert` writes both"
         )
     if not path.is_file():  # engines say it less clearly
         raise ModelError(f"{path}: no such model file")
-    library, side = engines[path.suffix.lower()]
+    library = side.library
     try:
         module = importlib.import_module(library)
     except ModuleNotFoundError as error:
@@ -50,15 +47,6 @@ def engine_of(path: Path) -> MujocoSide | OpensimSide:
         return side(module, path)
     except RuntimeError as error:
         raise ValueError(f"{path}: {library} rejects it: {error}") from error
-
-
-def _mujoco(module: Any, path: Path) -> MujocoSide:
-    return MujocoSide(module, module.MjModel.from_xml_path(str(path)), f"{path.name} in MuJoCo {module.__version__}")
-
-
-def _opensim(module: Any, path: Path) -> OpensimSide:
-    module.Logger.setLevelString("Off")
-    return OpensimSide(module, module.Model(str(path)), f"{path.name} in OpenSim {module.GetVersion()}")
 
 
 def compare_models(
@@ -116,7 +104,7 @@ def compare_models(
     names = Names(
         matched,
         match_names("muscles", a.muscles, b.muscles, muscles),
-        match_names("bodies", _heavy(a.bodies, b.bodies), _heavy(b.bodies, a.bodies), bodies),
+        match_names("bodies", _heavy(a, b), _heavy(b, a), bodies),
     )
     for side in sides:
         if not side.bodies:
@@ -128,10 +116,10 @@ def compare_models(
     moved = [p for p in matched.pairs if p.first not in a.dependent and p.second not in b.dependent]
     values = {pair.first: a.model.system.coordinate(pair.first, sample.q) for pair in moved}
     arms = _columns(a, b, names, [(pair.first, pair.second) for pair in moved])
-    one = a.at(Request(values, list(matched.names), list(arms), activation))
+    one = a.at(values, matched.names, list(arms), activation)
     wanted = {pair.second: one["value", pair.first] for pair in moved}
-    two = b.at(Request(wanted, list(matched.names.values()), list(arms.values()), activation))
-    return ModelComparison.of(sides, names, (one, two), arms, (sample.to_text(), activation))
+    two = b.at(wanted, matched.names.values(), list(arms.values()), activation)
+    return ModelComparison(sides, names, (one, two), arms, sample.to_text(), activation)
 
 
 def _offsets(model: Model) -> dict[str, float]:
@@ -178,10 +166,10 @@ def _of_motion(model: Model, motion: MotionLike | str | Path, count: int) -> Pos
     return PoseSample(q[np.isfinite(q).all(axis=-1)], len(rows), {}, len(held), source)
 
 
-def _heavy(bodies: Mapping[str, BodyMass], others: Mapping[str, BodyMass]) -> tuple[str, ...]:
+def _heavy(side: Side, other: Side) -> list[str]:
     """Names of bodies. One without mass, such as those that files of a single joint for each body need, counts only
     where the other side has its name."""
-    return tuple(name for name, body in bodies.items() if body.mass or name in others)
+    return [name for name in side.bodies if side.masses["mass", name] or name in other.bodies]
 
 
 def _coordinates(a: Side, b: Side, mapping: Mapping[str, str] | None) -> Matching:

@@ -1,9 +1,10 @@
 """Models as MuJoCo and OpenSim read them, as sides of a comparison."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 
 from myoquat.core import Array
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import full
 
-from .sides import CENTER, BodyMass, Quantities, Request, Side, by_name
+from .sides import CENTER, Quantities, Side, by_name
 
 HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
 FREE, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 2, 3, 4  # MuJoCo's numbers
@@ -26,15 +27,18 @@ class MujocoSide(Side):
 
     offsets: Mapping[str, float] = MappingProxyType({})  # [m] that this package adds to lengths of fixed tendons
 
-    def __init__(self, module: Any, engine: Any, label: str) -> None:
-        self.module, self.engine, self.label, self._data = module, engine, label, module.MjData(engine)
-        self.coordinates, self.muscles = tuple(self._addresses), tuple(self._drives)
-        self.arm_names = {name for name, (_, dof) in self._addresses.items() if dof >= 0}
-        self.dependent, self.bodies = set(self._couplers), {}
-        for k, name in enumerate(self._body_names[1:], start=1):
-            body = engine.body(k)
-            R = np.asarray(rotation_matrix(body.iquat))
-            self.bodies[name] = BodyMass(float(body.mass[0]), body.ipos.copy(), R @ np.diag(body.inertia) @ R.T)
+    library = "mujoco"
+
+    def __init__(self, module: Any, path: Path) -> None:
+        engine = module.MjModel.from_xml_path(str(path))
+        self.label = f"{path.name} in MuJoCo {module.__version__}"
+        self.module, self.engine, self._data = module, engine, module.MjData(engine)
+        self.coordinates, self.muscles = tuple(self._entries), tuple(self._drives)
+        self.arm_names = self._entries.keys() & self._dofs.keys()
+        self.dependent, self.bodies, R = set(self._couplers), self._body_names[1:], rotation_matrix(engine.body_iquat)
+        inertias = (R * engine.body_inertia[:, None]) @ R.mT
+        masses = {"mass": engine.body_mass, "centre": engine.body_ipos, "inertia": inertias}
+        self.masses = by_name(self.bodies, {quantity: x[None, 1:].copy() for quantity, x in masses.items()})
 
     @cached_property
     def _body_names(self) -> tuple[str, ...]:
@@ -43,29 +47,41 @@ class MujocoSide(Side):
         unnamed = itertools.count(1)
         return tuple(name or f"body_{next(unnamed)}" for name in names)
 
+    @property
+    def _entries(self) -> dict[str, int]:
+        """Where each coordinate is in qpos, by name."""
+        return self._addresses[0]
+
+    @property
+    def _dofs(self) -> dict[str, int]:
+        """Where hinges and slides, and the angular velocities of quaternion joints, are in qvel: names of columns of
+        moment arms."""
+        return self._addresses[1]
+
     @cached_property
-    def _addresses(self) -> dict[str, tuple[int, int]]:
-        """Of every coordinate by name its addresses in qpos and, for hinges and slides, in qvel; else -1."""
-        engine, found = self.engine, dict[str, tuple[int, int]]()
+    def _addresses(self) -> tuple[dict[str, int], dict[str, int]]:
+        engine, entries, dofs = self.engine, dict[str, int](), dict[str, int]()
         for joint in range(engine.njnt):
-            joint_type, at = int(engine.jnt_type[joint]), int(engine.jnt_qposadr[joint])
+            joint_type, at, dof = (int(x[joint]) for x in (engine.jnt_type, engine.jnt_qposadr, engine.jnt_dofadr))
             body = engine.body(int(engine.jnt_bodyid[joint]))
             owner = self._body_names[int(body.id)]
             if joint_type in HINGE_NAMES:
                 before = joint - int(body.jntadr[0])
                 unnamed = f"{owner}.{HINGE_NAMES[joint_type]}{before + 1 if before else ''}"
-                found[engine.joint(joint).name or unnamed] = at, int(engine.jnt_dofadr[joint])
+                name = engine.joint(joint).name or unnamed
+                entries[name], dofs[name] = at, dof
                 continue
-            names = [f"{owner}.{axis}" for axis in "xyz"] if joint_type == FREE else []
-            names += [f"{owner}.Q{k}" for k in range(4)]
-            found |= {name: (at + k, -1) for k, name in enumerate(names)}
-        return found
+            slides = 3 if joint_type == FREE else 0
+            names = [*"xyz"[:slides], *(f"Q{k}" for k in range(4))]
+            entries |= {f"{owner}.{name}": at + k for k, name in enumerate(names)}
+            dofs |= {f"{owner}.torque_{axis} [child]": dof + slides + k for k, axis in enumerate("xyz")}
+        return entries, dofs
 
     @cached_property
     def _couplers(self) -> dict[str, tuple[str, np.polynomial.Polynomial]]:
         """The coordinates that equality constraints drive: the independent one, and the polynomial of its value."""
         engine, found = self.engine, dict[str, tuple[str, np.polynomial.Polynomial]]()
-        names = {at: name for name, (at, _) in self._addresses.items()}
+        names = {at: name for name, at in self._entries.items()}
         for k in np.flatnonzero((engine.eq_type == EQUALITY_OF_JOINTS) & (engine.eq_active0 == 1)):
             first, second = int(engine.eq_obj1id[k]), int(engine.eq_obj2id[k])
             if second < 0:
@@ -94,34 +110,36 @@ class MujocoSide(Side):
             found |= {f"{name}_{k}": (tendon, source) for k, source in enumerate(more, start=2)}
         return found
 
-    def at(self, request: Request) -> Quantities:
+    def at(
+        self, values: Mapping[str, Array], coordinates: Collection[str], arms: Collection[str], activation: float
+    ) -> Quantities:
         """As for every side. What equality constraints of joints drive follows; others are left as they are."""
-        q = self._poses(request.values)
-        found = [self._values(pose, request.activation) for pose in q]
+        q = self._poses(values)
+        found = [self._values(pose, activation) for pose in q]
         lengths, J, forces, centers = (np.array(part) for part in zip(*found, strict=True))
         tendons, shape = [tendon for tendon, _ in self._drives.values()], (len(q), len(self.muscles))
         offsets = np.array([self.offsets.get(name, 0.0) for name in self.muscles])
-        arms, tensions = np.zeros((*shape, len(request.arms))), np.zeros(shape)
-        for k, name in enumerate(request.arms):
-            arms[..., k] = -self._column(J, q, name)[:, tendons]
+        columns, tensions = np.zeros((*shape, len(arms))), np.zeros(shape)
+        for k, name in enumerate(arms):
+            columns[..., k] = -self._column(J, q, name)[:, tendons]
         for k, drive in enumerate(self._drives.values()):
             tensions[:, k] = self._tension(forces, lengths, *drive)
-        of_muscles = {"length": lengths[:, tendons] + offsets, "moment arm": arms, "force": tensions}
-        values = {("value", name): q[:, self._addresses[name][0]] for name in request.coordinates}
-        return values | by_name(self.muscles, of_muscles) | by_name(self.bodies, {CENTER: centers})
+        of_muscles = {"length": lengths[:, tendons] + offsets, "moment arm": columns, "force": tensions}
+        known = {("value", name): q[:, self._entries[name]] for name in coordinates}
+        return known | by_name(self.muscles, of_muscles) | by_name(self.bodies, {CENTER: centers}) | self.masses
 
     def _poses(self, values: Mapping[str, Array]) -> Array:
         rows, engine = np.broadcast_arrays(np.zeros(1), *values.values())[1:], self.engine
         q = np.tile(engine.key_qpos[0] if engine.nkey else engine.qpos0, (len(rows[0]) if rows else 1, 1))
         for name, row in zip(values, rows, strict=True):
-            q[:, self._addresses[name][0]] = row
+            q[:, self._entries[name]] = row
         try:  # each coupler after the one that moves its driver
             order = list(TopologicalSorter({k: [driver] for k, (driver, _) in self._couplers.items()}).static_order())
         except CycleError as error:
             raise ValueError(f"{self.label}: equality constraints drive {min(error.args[1])!r} in a circle") from None
         for name in (name for name in order if name in self._couplers):
             driver, function = self._couplers[name]
-            q[:, self._addresses[name][0]] = function(q[:, self._addresses[driver][0]])
+            q[:, self._entries[name]] = function(q[:, self._entries[driver]])
         return q
 
     def _values(self, pose: Array, activation: float) -> tuple[Array, Array, Array, Array]:
@@ -142,22 +160,11 @@ class MujocoSide(Side):
 
     def _column(self, J: Array, q: Array, name: str) -> Array:
         """(n, tendons) dl/dx of a coordinate with what it drives, or a component of those of a quaternion joint."""
-        if name in self._addresses:
-            found = J[..., self._addresses[name][1]]
-            for other, (driver, function) in self._couplers.items():
-                if driver == name:
-                    slope = function.deriv()(q[:, self._addresses[name][0]])
-                    found = found + slope[:, None] * self._column(J, q, other)
-            return np.asarray(found)
-        body, _, component = name.partition(" ")[0].rpartition(".")
-        joint = int(self.engine.body_jntadr[self._body_names.index(body)])
-        dof, axis = int(self.engine.jnt_dofadr[joint]), "xyz".index(component[-1])
-        free = int(self.engine.jnt_type[joint]) == FREE
-        if component.startswith("torque"):
-            return np.asarray(J[..., dof + (3 if free else 0) + axis])
-        at = int(self.engine.jnt_qposadr[joint])
-        R = np.asarray(rotation_matrix(q[:, at + 3 : at + 7])).swapaxes(-1, -2)[:, None]
-        return np.asarray(matvec(R, J[..., dof : dof + 3])[..., axis])
+        found = J[..., self._dofs[name]]
+        for other, (driver, function) in self._couplers.items():
+            if driver == name:
+                found = found + function.deriv()(q[:, self._entries[name]])[:, None] * self._column(J, q, other)
+        return np.asarray(found)
 
     def _tension(self, force: Array, lengths: Array, tendon: int, source: int) -> Array:
         """(n,) at rest that of an actuator or a spring, and 0 of friction or nothing."""
@@ -174,8 +181,13 @@ class MujocoSide(Side):
 class OpensimSide(Side):
     """A model in OpenSim."""
 
-    def __init__(self, module: Any, engine: Any, label: str) -> None:
-        self.module, self.engine, self.label, self._state = module, engine, label, engine.initSystem()
+    library = "opensim"
+
+    def __init__(self, module: Any, path: Path) -> None:
+        module.Logger.setLevelString("Off")
+        engine = module.Model(str(path))
+        self.label = f"{path.name} in OpenSim {module.GetVersion()}"
+        self.module, self.engine, self._state = module, engine, engine.initSystem()
         self._coordinates, self._bodies = _named(engine.getCoordinateSet()), _named(engine.getBodySet())
         for coordinate in self._coordinates.values():
             coordinate.setLocked(self._state, False)
@@ -183,36 +195,45 @@ class OpensimSide(Side):
         actuators = [module.PathActuator.safeDownCast(forces.get(k)) for k in range(forces.getSize())]
         self._muscles = {actuator.getName(): actuator for actuator in actuators if actuator is not None}
         self.coordinates = self.arm_names = tuple(self._coordinates)
-        self.muscles, self.bodies = tuple(self._muscles), {}
+        self.muscles, self.bodies, self.masses = tuple(self._muscles), tuple(self._bodies), {}
         self.dependent = {name for name, found in self._coordinates.items() if found.isDependent(self._state)}
         for name, body in self._bodies.items():
-            inertia, center = body.getInertia(), _three(body.getMassCenter())
-            (xx, yy, zz), (xy, xz, yz) = _three(inertia.getMoments()), _three(inertia.getProducts())
-            self.bodies[name] = BodyMass(body.getMass(), center, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+            moments, products = (
+                _three(part()) for part in (body.getInertia().getMoments, body.getInertia().getProducts)
+            )
+            parts = {
+                "mass": body.getMass(),
+                "centre": _three(body.getMassCenter()),
+                "inertia": full(np.array([*moments, *products])),
+            }
+            self.masses |= {(quantity, name): np.array([x]) for quantity, x in parts.items()}
 
-    def at(self, request: Request) -> Quantities:
+    def at(
+        self, values: Mapping[str, Array], coordinates: Collection[str], arms: Collection[str], activation: float
+    ) -> Quantities:
         """As for every side; a muscle that OpenSim cannot bring into equilibrium has the tension NaN."""
-        values, state, muscles = request.values, self._state, self._muscles.values()
+        state, muscles = self._state, self._muscles.values()
         rows = np.broadcast_arrays(np.zeros(1), *values.values())[1:]
-        arms = [self._coordinates[name] for name in request.arms]
+        about = [self._coordinates[name] for name in arms]
         found: list[list[Any]] = []
         for k in range(len(rows[0]) if rows else 1):
             self._pose({name: float(row[k]) for name, row in zip(values, rows, strict=True)})
             found.append(
                 [
-                    [self._coordinates[name].getValue(state) for name in request.coordinates],
+                    [self._coordinates[name].getValue(state) for name in coordinates],
                     [muscle.getLength(state) for muscle in muscles],
-                    [[muscle.computeMomentArm(state, arm) for arm in arms] for muscle in muscles],
+                    [[muscle.computeMomentArm(state, axis) for axis in about] for muscle in muscles],
                     [_three(x.findStationLocationInGround(state, x.getMassCenter())) for x in self._bodies.values()],
-                    [self._tension(muscle, request.activation) for muscle in muscles],
+                    [self._tension(muscle, activation) for muscle in muscles],
                 ]
             )
-        coordinates, lengths, columns, centers, tensions = (np.array(part) for part in zip(*found, strict=True))
+        known, lengths, columns, centers, tensions = (np.array(part) for part in zip(*found, strict=True))
         of_muscles = {"length": lengths, "moment arm": columns, "force": tensions}
         return (
-            by_name(request.coordinates, {"value": coordinates})
+            by_name(coordinates, {"value": known})
             | by_name(self.muscles, of_muscles)
             | by_name(self.bodies, {CENTER: centers})
+            | self.masses
         )
 
     def drawn_path(self, muscle: str, values: Mapping[str, float]) -> tuple[float, list[tuple[Array, bool]]] | None:

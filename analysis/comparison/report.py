@@ -1,7 +1,6 @@
 """Results of a comparison: tables, text, and curves of both sides over a coordinate."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,15 +10,19 @@ import numpy as np
 from myoquat.core import Array, frozen, indices_of, pandas, printable
 from myoquat.joints.vectors import vecmat
 
-from .sides import CENTER, Match, Matching, ModelSide, Quantities, Request, Side
+from .sides import CENTER, Match, Matching, ModelSide, Quantities, Side
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 Record = dict[str, Any]
-QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
-OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", CENTER: "m"}
+PARTS = {  # the compared quantities of each part with their units
+    "coordinate": {"value": ""},
+    "muscle": {"length": "m", "moment arm": "m", "force": "N"},
+    "body": {"mass": "kg", "centre": "m", "inertia": "kg m^2", CENTER: "m"},
+}
+UNITS = {quantity: unit for units in PARTS.values() for quantity, unit in units.items()}
 ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
 COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
@@ -37,15 +40,16 @@ class Names(NamedTuple):
     bodies: Matching
 
 
-@frozen(repr=False)
+@frozen(eq=False, repr=False)
 class ModelComparison:
     """Result of `compare_models`.
 
-    first, second  names of A and B
-    names          pairs of coordinates, muscles and bodies, and names without a partner
-    poses          how the poses were drawn
-    compared       number of poses at which both sides have values
-    activation     of all muscles
+    sides       the models A and B as they were compared
+    names       pairs of coordinates, muscles and bodies, and names without a partner
+    found       the quantities of A and B at the poses
+    arms        columns of moment arms: those of A with those of B
+    poses       how the poses were drawn
+    activation  of all muscles
 
     `table` has a row for every pair and quantity, `muscles` and `bodies` one for every pair. A relative difference is
     the greatest difference over the greatest magnitude of A, of the same muscle or body. The magnitude of a moment arm
@@ -62,34 +66,47 @@ class ModelComparison:
     {}
     """
 
-    first: str
-    second: str
+    sides: tuple[ModelSide, Side]
     names: Names
-    records: list[Record]
-    poses: str = ""
-    compared: int = 0
-    activation: float = 1.0
-    sides: tuple[ModelSide, Side] | None = field(default=None, compare=False)
-    arms: Mapping[str, str] = field(default_factory=dict)  # columns of moment arms: those of A with those of B
-    values: Mapping[str, Array] = field(default_factory=dict)  # (n,) of A's coordinates at the poses [rad, m]
-    units: Mapping[str, str] = field(default_factory=dict)  # of A's coordinates
+    found: tuple[Quantities, Quantities]
+    arms: Mapping[str, str]
+    poses: str
+    activation: float
 
-    @classmethod
-    def of(
-        cls,
-        sides: tuple[ModelSide, Side],
-        names: Names,
-        found: tuple[Quantities, Quantities],
-        arms: Mapping[str, str],
-        sample: tuple[str, float],
-    ) -> "ModelComparison":
-        """From the quantities of both sides at the same poses; sample: how these were drawn, and the activation."""
-        centers = [x for one in found for (quantity, _), x in one.items() if quantity == CENTER]
-        known = np.isfinite(np.concatenate(centers, axis=-1)).all(axis=-1)
-        records = list(_records(sides, names, found, arms))
-        labels, units = (sides[0].label, sides[1].label), sides[0].model.system.coordinate_units
-        values = {name: found[0]["value", name] for name in names.coordinates.names}
-        return cls(*labels, names, records, sample[0], int(known.sum()), sample[1], sides, arms, values, units)
+    @property
+    def first(self) -> str:
+        """The name of A."""
+        return self.sides[0].label
+
+    @property
+    def second(self) -> str:
+        """The name of B."""
+        return self.sides[1].label
+
+    def _of_pair(self, quantity: str, pair: Match) -> tuple[Array, Array]:
+        """A quantity of both sides (n, ...)."""
+        return self.found[0][quantity, pair.first], self.found[1][quantity, pair.second]
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Those of A's coordinates."""
+        return self.sides[0].model.system.coordinate_units
+
+    @property
+    def compared(self) -> int:
+        """The number of poses at which both sides have values."""
+        centers = [x for side in self.found for (quantity, _), x in side.items() if quantity == CENTER]
+        return int(np.isfinite(np.concatenate(centers, axis=-1)).all(axis=-1).sum())
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """(n,) of A's coordinates with a partner at the poses [rad, m]."""
+        return {name: self.found[0]["value", name] for name in self.names.coordinates.names}
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """The rows of `table`, but for the causes."""
+        return list(_records(self))
 
     @cached_property
     def table(self) -> "pd.DataFrame":
@@ -104,26 +121,26 @@ class ModelComparison:
     @property
     def muscles(self) -> "pd.DataFrame":
         """One row per muscle: greatest, RMS and relative differences of length, moment arm and force."""
-        return self._wide("muscle", QUANTITIES, ("greatest", "RMS", "relative"))
+        return self._wide("muscle", "greatest", "RMS", "relative")
 
     @property
     def bodies(self) -> "pd.DataFrame":
         """One row per body: greatest and relative differences of mass, centre, inertia, and position of the centre."""
-        return self._wide("body", OF_BODIES, ("greatest", "relative"))
+        return self._wide("body", "greatest", "relative")
 
     @property
     def coordinates(self) -> "pd.DataFrame":
         """One row per coordinate: how far its values differ, which is where couplers or constraints do."""
-        return self._wide("coordinate", {"value": ""}, ("greatest", "RMS"))
+        return self._wide("coordinate", "greatest", "RMS")
 
-    def _wide(self, part: str, units: Mapping[str, str], columns: tuple[str, ...]) -> "pd.DataFrame":
+    def _wide(self, part: str, *columns: str) -> "pd.DataFrame":
         rows: dict[str, Record] = {}
         for record in self.records:
             if record["part"] != part:
                 continue
             row = rows.setdefault(record["name"], {"in B": record["in B"], "matched by": record["matched by"]})
             for column in columns:
-                unit = units[record["quantity"]]
+                unit = UNITS[record["quantity"]]
                 head = f"{record['quantity']}, {column}" + (f" [{unit}]" if unit and column != "relative" else "")
                 row[head] = record[column]
         return pandas.DataFrame(list(rows.values()), index=pandas.Index(list(rows), name=part))
@@ -167,21 +184,18 @@ class ModelComparison:
 
         ValueError for names without a partner, and for other quantities.
         """
-        if self.sides is None:
-            raise ValueError("a comparison without its sides has no curves")
         for name, known in ((muscle, self.names.muscles), (over, self.names.coordinates)):
             indices_of("partner of", [name], list(known.names))
-        if quantity not in QUANTITIES:
-            raise ValueError(f"quantity must be one of {', '.join(QUANTITIES)}, not {quantity!r}")
+        if quantity not in PARTS["muscle"]:
+            raise ValueError(f"quantity must be one of {', '.join(PARTS['muscle'])}, not {quantity!r}")
+        partners = self.names.coordinates.names
+        held = {} if pose is None else {name: np.full(len(values), x[pose]) for name, x in self.values.items()}
+        one = held, muscle, over
+        two = {partners[name]: x for name, x in held.items()}, self.names.muscles.names[muscle], partners[over]
         found = []
-        pairs = (muscle, self.names.muscles.names[muscle]), (over, self.names.coordinates.names[over])
-        for k, side in enumerate(self.sides):
-            name, along = pairs[0][k], pairs[1][k]
-            arms = [along] if quantity == "moment arm" else []
-            held = {} if pose is None else {n: np.full(len(values), x[pose]) for n, x in self.values.items()}
-            names = {n: (n, self.names.coordinates.names[n])[k] for n in held}
-            rest = {names[n]: x for n, x in held.items() if names[n] not in side.dependent}
-            at = side.at(Request(rest | {along: values}, [], arms, self.activation))
+        for side, (others, name, along) in zip(self.sides, (one, two), strict=True):
+            rest = {other: x for other, x in others.items() if other not in side.dependent}
+            at = side.at(rest | {along: values}, [], [along] if quantity == "moment arm" else [], self.activation)
             found.append(at[quantity, name].reshape(len(values)))
         return found[0], found[1]
 
@@ -198,15 +212,33 @@ class ModelComparison:
         return f"ModelComparison({names}: {counts}, greatest relative difference {self.largest:.2g})"
 
 
-def _record(
-    part: str, pair: Match, quantity: str, one: Array, two: Array, size: float | None = None, **more: Any
-) -> Record:
-    """A row for values of both sides (n, ...) in the same units. size: the magnitude of A, by default the greatest."""
-    difference = np.abs(one - two).reshape(len(one), -1)
+def _records(found: ModelComparison) -> Iterator[Record]:
+    for (part, quantities), matching in zip(PARTS.items(), found.names, strict=True):
+        for pair in matching.pairs:
+            for quantity in quantities:
+                one, two = found._of_pair(quantity, pair)
+                if quantity in ("centre", CENTER) and not any(found._of_pair("mass", pair)):
+                    continue  # what has no mass has no centre
+                record = _record(part, pair, quantity, one, two)
+                if quantity == "length":
+                    for side, longer in (("A", one - two), ("B", two - one)):
+                        record[f"longer in {side}"] = float(np.nanmax(longer, initial=0.0))
+                    record["pose longer in A"] = int(np.argmax(np.nan_to_num(one - two, nan=-np.inf)))
+                if quantity == "moment arm" and found.arms:
+                    difference = np.nanmax(np.abs(one - two), axis=0, initial=0.0)
+                    record["coordinate"] = [*found.arms][int(np.argmax(difference))]
+                yield record
+
+
+def _record(part: str, pair: Match, quantity: str, one: Array, two: Array) -> Record:
+    """A row for values of both sides (n, ...) in the same units."""
+    magnitude, difference = np.abs(one), np.abs(one - two).reshape(len(one), -1)
+    if quantity in ("centre", CENTER):
+        magnitude, difference = (np.linalg.norm(x, axis=-1, keepdims=True) for x in (one, one - two))
     whole, known = difference.max(axis=-1, initial=0.0), np.isfinite(difference)
     greatest = float(np.max(difference, where=known, initial=0.0)) if known.any() else float("nan")
-    if size is None:
-        size = float(np.max(np.abs(one), where=np.isfinite(one), initial=0.0))
+    size = float(np.max(magnitude, where=np.isfinite(magnitude), initial=0.0))
+    size = float(np.trace(one[0])) if quantity == "inertia" else size
     square = np.mean(difference[known] ** 2) if known.any() else float("nan")
     # where the magnitude is zero, the relative difference is infinite, but 0 of round-off
     nothing = 0.0 if greatest <= ROUND_OFF else float("inf")
@@ -216,45 +248,7 @@ def _record(
         "relative": greatest / (size or 1.0) if size > 0 or np.isnan(greatest) else nothing,
         "pose": int(np.argmax(np.where(np.isfinite(whole), whole, -1.0))) if part != "body" else -1, "coordinate": "",
         "one side only": bool((np.isfinite(one) != np.isfinite(two)).any()),
-    } | more  # fmt: skip
-
-
-def _records(
-    sides: tuple[Side, Side], names: Names, found: tuple[Quantities, Quantities], arms: Mapping[str, str]
-) -> Iterator[Record]:
-    def both(quantity: str, pair: Match) -> tuple[Array, Array]:
-        return found[0][quantity, pair.first], found[1][quantity, pair.second]
-
-    for pair in names.coordinates.pairs:
-        yield _record("coordinate", pair, "value", *both("value", pair))
-    for pair in names.muscles.pairs:
-        one, two = both("length", pair)
-        longer = two - one
-        ends = {f"longer in {side}": float(np.nanmax(x, initial=0.0)) for side, x in (("A", -longer), ("B", longer))}
-        ends["pose longer in A"] = int(np.argmin(np.where(np.isfinite(longer), longer, np.inf)))
-        yield _record("muscle", pair, "length", one, two, **ends)
-        one, two = both("moment arm", pair)
-        difference = np.nanmax(np.abs(one - two), axis=0, initial=0.0)
-        where = [*arms][int(np.argmax(difference))] if arms else ""
-        yield _record("muscle", pair, "moment arm", one, two, coordinate=where)
-        yield _record("muscle", pair, "force", *both("force", pair))
-    for pair in names.bodies.pairs:
-        a, b = sides[0].bodies[pair.first], sides[1].bodies[pair.second]
-        values = {
-            "mass": (np.array([a.mass]), np.array([b.mass])),
-            "centre": (a.center[None], b.center[None]),
-            "inertia": (a.inertia[None], b.inertia[None]),
-            CENTER: both(CENTER, pair),
-        }
-        for quantity, (one, two) in values.items():
-            size = float(np.trace(a.inertia)) if quantity == "inertia" else None
-            if quantity in ("centre", CENTER):
-                if not (a.mass > 0 or b.mass > 0):
-                    continue
-                size = float(np.nanmax(np.linalg.norm(one, axis=-1), initial=0.0))
-                distance = np.linalg.norm(one - two, axis=-1)
-                one, two = distance, np.zeros_like(distance)
-            yield _record("body", pair, quantity, one, two, size)
+    }  # fmt: skip
 
 
 def _lines(found: ModelComparison) -> Iterator[str]:
@@ -272,11 +266,10 @@ def _lines(found: ModelComparison) -> Iterator[str]:
     counts = f"{len(found.names.muscles.pairs)} muscles and {len(found.names.bodies.pairs)} bodies"
     yield f"Greatest differences of {counts}:"
     yield f"  {'':<28}{'':<22}{'greatest':>11}{'RMS':>11}{'relative':>11}"
-    units = QUANTITIES | OF_BODIES
     for row in found.worst().to_dict("records"):
         if not row["greatest"] > 0:
             continue
-        quantity = f"{row['quantity']} [{units[row['quantity']]}]"
+        quantity = f"{row['quantity']} [{UNITS[row['quantity']]}]"
         end = f"  about {printable(row['coordinate'])}" if row["coordinate"] else ""
         end += f"  ({row['cause']})" if row["cause"] else ""
         numbers = f"{row['greatest']:>11.3g}{row['RMS']:>11.3g}{row['relative']:>11.2g}"
@@ -289,10 +282,10 @@ def _cause(found: ModelComparison, row: Record) -> str:
     apart = {r["name"] for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE}
     if row["coordinate"] in apart:
         return "the constraints of the sides set this coordinate differently"
-    if row["quantity"] in ("moment arm", "force", "length") and row["part"] == "muscle":
+    if row["part"] == "muscle":
         length = next(r for r in found.records if r["name"] == row["name"] and r["quantity"] == "length")
         if length["relative"] > LENGTH_TOLERANCE:
-            muscles = found.sides[0].model.muscles if found.sides is not None else ()
+            muscles = found.sides[0].model.muscles
             surfaces = ", ".join(str(w.name) for m in muscles if m.name == row["name"] for w in m.path.wraps)
             reason = "because coordinates differ" if apart else f"around {surfaces}" if surfaces else ""
             if row["quantity"] != "length" or reason:
@@ -303,14 +296,14 @@ def _cause(found: ModelComparison, row: Record) -> str:
                     if x > MIN_SHOWN_PART * max(sides.values())
                 )
                 return f"its path is up to {longer} {reason}{_faults(found, length)}".rstrip()
-    if row["quantity"] == "centre in the ground" and apart:
+    if row["quantity"] == CENTER and apart:
         return "coordinates differ"
     return ""
 
 
 def _faults(found: ModelComparison, length: Record) -> str:
     """What is wrong with the path of B where that of A is longer by the most, as the surfaces of A tell."""
-    if found.sides is None or not length["longer in A"] > MIN_SHOWN_PART * length["longer in B"]:
+    if not length["longer in A"] > MIN_SHOWN_PART * length["longer in B"]:
         return ""
     (a, b), names = found.sides, found.names.coordinates.names
     at = {name: float(values[length["pose longer in A"]]) for name, values in found.values.items()}

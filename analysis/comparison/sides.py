@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
@@ -16,18 +16,9 @@ from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
 
-
-@frozen
-class BodyMass:
-    """Mass [kg], its centre (3,) [m] in the body's frame, inertia (3, 3) [kg m^2] about it in the body's axes."""
-
-    mass: float
-    center: Array
-    inertia: Array
-
-
 # Values of a side at n poses by quantity and name: "value" (n,) of coordinates, "length" (n,) [m] and "force" (n,) [N],
-# NaN without a law, of muscles, their "moment arm" (n, columns) [m], "centre in the ground" (n, 3) [m] of bodies
+# NaN without a law, of muscles, their "moment arm" (n, columns) [m], "centre in the ground" (n, 3) [m] of bodies. At
+# any pose a body has its "mass" (1,) [kg], "centre" (1, 3) [m] and "inertia" (1, 3, 3) [kg m^2] about it, in its axes.
 Quantities = dict[tuple[str, str], Array]
 CENTER = "centre in the ground"
 
@@ -35,22 +26,6 @@ CENTER = "centre in the ground"
 def by_name(names: Iterable[str], arrays: Mapping[str, Array]) -> Quantities:
     """Columns (n, k, ...) of k names, by quantity and name."""
     return {(quantity, name): x[:, k] for k, name in enumerate(names) for quantity, x in arrays.items()}
-
-
-@frozen
-class Request:
-    """Poses, and the quantities that are wanted there.
-
-    values       (n,) of coordinates by name; the others are at the start
-    coordinates  those that are wanted
-    arms         columns of moment arms that are wanted
-    activation   of all muscles
-    """
-
-    values: Mapping[str, Array]
-    coordinates: Collection[str]
-    arms: Collection[str]
-    activation: float = 1.0
 
 
 class Side:
@@ -62,7 +37,8 @@ class Side:
     arm_names    the coordinates that moment arms belong to: not those of quaternions and floating bodies
     dependent    the coordinates that follow others
     muscles      names of the muscles
-    bodies       the bodies by name
+    bodies       names of the bodies
+    masses       their mass, centre and inertia
     """
 
     label: str
@@ -71,10 +47,14 @@ class Side:
     arm_names: Collection[str]
     dependent: Collection[str]
     muscles: tuple[str, ...]
-    bodies: Mapping[str, BodyMass]
+    bodies: tuple[str, ...]
+    masses: Quantities
 
-    def at(self, request: Request) -> Quantities:
-        """The quantities at poses."""
+    def at(
+        self, values: Mapping[str, Array], coordinates: Collection[str], arms: Collection[str], activation: float
+    ) -> Quantities:
+        """The quantities at the poses of these values (n,) of coordinates by name; the others are at the start. Wanted
+        are the values of some coordinates, and moment arms in some columns. All muscles have the activation."""
         raise NotImplementedError
 
     def drawn_path(self, muscle: str, values: Mapping[str, float]) -> tuple[float, list[tuple[Array, bool]]] | None:
@@ -93,33 +73,39 @@ class ModelSide(Side):
         plain = (body for body in system.bodies if body.joint.facts.quaternion is None)
         self.arm_names = {*system.angle_names, *(name for body in plain for name in body.names_of_coordinates)}
         self.dependent = {coupler.dependent for coupler in model.couplers}
-        self.bodies = {
-            body.name: BodyMass(body.mass, np.array(body.center_of_mass), full(np.array(body.inertia)))
-            for body in system.bodies
-        }
+        self.bodies = system.body_names
+        self.masses = {}
+        for body in system.bodies:
+            parts = {"mass": body.mass, "centre": body.center_of_mass, "inertia": full(np.array(body.inertia))}
+            self.masses |= {(quantity, body.name): np.array([x]) for quantity, x in parts.items()}
 
-    def at(self, request: Request) -> Quantities:
+    def at(
+        self, values: Mapping[str, Array], coordinates: Collection[str], arms: Collection[str], activation: float
+    ) -> Quantities:
         """As for every side; poses are brought onto the constraints, and all quantities are NaN where that fails."""
-        q = np.atleast_2d(self.model.pose(request.values))
+        q = np.atleast_2d(self.model.pose(values))
         if constraints_of(self.model):
             q = assemble(self.model, q, strict=False)
         assembled = np.isfinite(q).all(axis=-1)
-        found = self._quantities(q[assembled], request)
-        for key, values in found.items():
-            found[key] = np.full((len(q), *values.shape[1:]), np.nan)
-            found[key][assembled] = values
-        return found
+        found = self._quantities(q[assembled], coordinates, arms, activation)
+        for key, known in found.items():
+            found[key] = np.full((len(q), *known.shape[1:]), np.nan)
+            found[key][assembled] = known
+        return found | self.masses
 
-    def _quantities(self, q: Array, request: Request) -> Quantities:
+    def _quantities(
+        self, q: Array, coordinates: Collection[str], arms: Collection[str], activation: float
+    ) -> Quantities:
         model, system, poses = self.model, self.model.system, self.model.system.poses(q)
-        arms: Any = np.zeros((len(q), len(model.muscles), len(request.arms)))
-        if request.arms:
+        columns: Any = np.zeros((len(q), len(model.muscles), len(arms)))
+        if arms:
             follows = bool(model.constraints)
-            arms = moment_arms(model, q, request.arms, follow_constraints=follows, about_axes=self.about_axes)
-        lengths, tensions = path_lengths(model, q), self._tensions(q, request.activation)
-        arms = np.asarray(arms).reshape(*lengths.shape, len(request.arms))
-        found = {("value", name): system.coordinate(name, q) for name in request.coordinates}
-        found |= by_name(self.muscles, {"length": lengths, "moment arm": arms, "force": tensions})
+            columns = moment_arms(model, q, arms, follow_constraints=follows, about_axes=self.about_axes)
+        lengths = path_lengths(model, q)
+        columns = np.asarray(columns).reshape(*lengths.shape, len(arms))
+        found = {("value", name): system.coordinate(name, q) for name in coordinates}
+        of_muscles = {"length": lengths, "moment arm": columns, "force": self._tensions(q, activation)}
+        found |= by_name(self.muscles, of_muscles)
         for body in system.bodies:
             R, p = poses[body.name]
             found[CENTER, body.name] = np.broadcast_to(p + matvec(R, np.array(body.center_of_mass)), (len(q), 3))
@@ -188,26 +174,24 @@ def match_names(
     if twice := [name for name, count in Counter(mapping.values()).items() if count > 1]:
         raise ValueError(f"{what}: two names are mapped to {twice[0]!r}")
     rules = {name: (other, MAPPED) for name, other in mapping.items()}
-    taken = set(mapping.values())
-    for name in first:
-        if name not in rules and name in second and name not in taken:
-            rules[name] = name, SAME
-            taken.add(name)
-    left = _by_letters([name for name in first if name not in rules])
-    right = _by_letters([name for name in second if name not in taken])
-    for letters, names in left.items():
-        if len(names) == len(right.get(letters, ())) == 1:
-            rules[names[0]] = right[letters][0], SPELLING
-    pairs = tuple(Match(name, *rules[name]) for name in first if name in rules)
-    found = {pair.second for pair in pairs}
-    return Matching(
-        pairs, tuple(name for name in first if name not in rules), tuple(name for name in second if name not in found)
-    )
+    for rule, key in ((SAME, str), (SPELLING, _letters)):
+        taken = {other for other, _ in rules.values()}
+        left = _grouped(key, (name for name in first if name not in rules))
+        right = _grouped(key, (name for name in second if name not in taken))
+        pairs = ((names, right.get(one, [])) for one, names in left.items() if one)
+        rules |= {names[0]: (others[0], rule) for names, others in pairs if len(names) == len(others) == 1}
+    matches = tuple(Match(name, *rules[name]) for name in first if name in rules)
+    partners = {match.second for match in matches}
+    rest = (name for name in first if name not in rules), (name for name in second if name not in partners)
+    return Matching(matches, *map(tuple, rest))
 
 
-def _by_letters(names: Sequence[str]) -> dict[str, list[str]]:
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _grouped(key: Callable[[str], str], names: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(re.sub(r"[\W_]+", "", name).casefold(), []).append(name)
-    found.pop("", None)
+        found.setdefault(key(name), []).append(name)
     return found
