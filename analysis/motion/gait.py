@@ -24,7 +24,7 @@ import importlib
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -170,12 +170,14 @@ class GaitEvents(Solved):
         figure: Figure = figures.Picture(figsize=(7.5, 1.7), layout="constrained")
         axis = figure.subplots()
         for row, (side, style) in enumerate(zip(SIDES, figures.curve_styles(2), strict=True)):
-            bars = [(a, b - a) for a, b in self.contacts(side)]
-            axis.broken_barh(bars, (row - 0.3, 0.6), facecolors=style["color"], alpha=0.35)
-            axis.plot(self.heel_strikes[side], np.full(len(self.heel_strikes[side]), row), "|", color=style["color"],
-                      markersize=18, markeredgewidth=1.6, label="heel strike" if row == 0 else None)  # fmt: skip
-            axis.plot(self.toe_offs[side], np.full(len(self.toe_offs[side]), row), "o", color=style["color"],
-                      markersize=4, label="toe off" if row == 0 else None)  # fmt: skip
+            color, bars = style["color"], [(a, b - a) for a, b in self.contacts(side)]
+            axis.broken_barh(bars, (row - 0.3, 0.6), facecolors=color, alpha=0.35)
+            for name, times, mark, size in (
+                ("heel strike", self.heel_strikes, "|", 18),
+                ("toe off", self.toe_offs, "o", 4),
+            ):
+                axis.plot(times[side], np.full(len(times[side]), row), mark, color=color, markersize=size,
+                          markeredgewidth=1.6, label=None if row else name)  # fmt: skip
         figures.plain_axis(axis)
         axis.set_yticks(range(len(SIDES)), SIDES)
         axis.invert_yaxis()
@@ -643,57 +645,35 @@ def plot_cycles(
         if given is not None and len(given) != len(trials):
             raise ValueError(f"{name}: {len(trials)} are needed, one for each trial, not {len(given)}")
     tables = [curves_over_time(trial, "trials") for trial in trials]
-    cycles = [_cycle_of(table, None if spans is None else spans[k]) for k, table in enumerate(tables)]
+    ends = [(table.index[0], table.index[-1]) for table in tables] if spans is None else spans
+    cycles = np.array([(float(first), float(last)) for first, last in ends])
+    for first, last in cycles:
+        if not first < last:
+            raise ValueError(f"spans: a cycle from {first:g} to {last:g} s has no length")
     chosen = list(tables[0].columns) if names is None else list(names)
     for table in tables:
-        indices_of("curve", chosen, [str(column) for column in table.columns])
+        indices_of("curve", chosen, list(table.columns))
     each = np.concatenate([over_cycles(table[chosen], [cycle]) for table, cycle in zip(tables, cycles, strict=True)])
-    spread = each.std(axis=0, ddof=1) if len(trials) > 1 else None
-    panels = _panels(chosen, tables[0].attrs["units"], each.mean(axis=0), spread, _bands(reference or {}))
-    percents = {
-        name: float(np.mean([100 * (t - a) / (b - a) for t, (a, b) in zip(times, cycles, strict=True)]))
-        for name, times in (events or {}).items()
-    }
-    return importlib.import_module(FIGURES).draw_panels(PERCENT, panels, "cycle [%]", percents)
-
-
-def _cycle_of(table: "pd.DataFrame", span: tuple[float, float] | None) -> tuple[float, float]:
-    first, last = (float(table.index[0]), float(table.index[-1])) if span is None else map(float, span)
-    if not first < last:
-        raise ValueError(f"spans: a cycle from {first:g} to {last:g} s has no length")
-    return first, last
-
-
-def _bands(reference: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, tuple[Array, Array]]:
-    """The edges of the bands at every percent."""
-    found = {}
-    for name, (mean, deviation) in reference.items():
-        middle, half = (real_array(f"reference {name!r}", values) for values in (mean, deviation))
-        x = np.linspace(0.0, 100.0, len(middle))
-        edges = [np.interp(PERCENT, x, edge) for edge in (middle - half, middle + half)]
-        found[name] = (edges[0], edges[1])
-    return found
-
-
-def _panels(
-    names: Sequence[str],
-    units: Mapping[str, str],
-    mean: Array,
-    spread: Array | None,
-    bands: dict[str, tuple[Array, Array]],
-) -> list[Any]:
-    """An axis for every curve that has a band to compare with, one for the others of each unit."""
-    figures = importlib.import_module(FIGURES)
-    alone = [(name,) for name in names if name in bands]
-    rest = [tuple(n for n in names if n not in bands and units[n] == unit) for unit in dict.fromkeys(units.values())]
-    found = []
-    for group in (*alone, *(group for group in rest if group)):
-        columns = [list(names).index(name) for name in group]
-        title = group[0] if len(group) == 1 else ""
-        own = {name: bands[name] for name in group if name in bands}
-        deviation = None if spread is None else spread[:, columns]
-        found.append(figures.Panel(title, units[group[0]], group, mean[:, columns], deviation, reference=own))
-    return found
+    bands = {}
+    for name, band in (reference or {}).items():  # the edges at every percent
+        middle, half = (real_array(f"reference {name!r}", values) for values in band)
+        at = np.linspace(0.0, 100.0, len(middle))
+        bands[name] = np.interp(PERCENT, at, middle - half), np.interp(PERCENT, at, middle + half)
+    # an axis for every curve that has a band to compare with, one for the others of each unit
+    figures, units = importlib.import_module(FIGURES), tables[0].attrs["units"]
+    whole = figures.Panel("", "", tuple(chosen), each.mean(axis=0), each.std(axis=0, ddof=1) if len(each) > 1 else None)
+    groups = [[k] for k, name in enumerate(chosen) if name in bands]
+    for unit in dict.fromkeys(units.values()):
+        groups.append([k for k, name in enumerate(chosen) if name not in bands and units[name] == unit])
+    panels = []
+    for columns in filter(None, groups):
+        first = chosen[columns[0]]
+        own = {first: bands[first]} if first in bands else {}
+        panel = whole.of(columns, first if len(columns) == 1 else "")
+        panels.append(replace(panel, unit=units[first], reference=own))
+    starts, lengths = cycles[:, 0], np.diff(cycles)[:, 0]
+    percents = {name: float(np.mean(100 * (times - starts) / lengths)) for name, times in (events or {}).items()}
+    return figures.draw_panels(PERCENT, panels, "cycle [%]", percents)
 
 
 # ---- Spatiotemporal parameters ----------------------------------------------------------------------------------
@@ -798,13 +778,10 @@ def gait_parameters(
     """
     check_types(events=(events, GaitEvents))
     along = None if direction is None else _unit(direction)
-    strides = sum(len(events.strides(side)) for side in SIDES)
-    feet = None if markers is None or not strides else _placements(events, markers, heels or {}, along, belt_speed)
-    rows = []
-    for side, other in zip(SIDES, SIDES[::-1], strict=True):
-        for k, (start, end) in enumerate(events.strides(side)):
-            row: dict[str, Any] = {"side": side, "start": start, "end": end}
-            rows.append(row | _times_of(events, side, other, start, end) | _lengths_of(events, feet, side, other, k))
+    strides, feet = [(side, *ends) for side in SIDES for ends in events.strides(side).tolist()], dict[Any, Array]()
+    if markers is not None and strides:
+        feet = _placements(events, markers, heels or {}, along, belt_speed)
+    rows = [_stride(events, feet, *stride) for stride in strides]
     found = pd.DataFrame(rows, columns=["side", "start", "end", *UNITS])
     if (width := found["step_width"].astype(float).mean()) < 0:
         _warn(f"the feet cross in the mean, step width {width:.3f} m: are right and left interchanged?")
@@ -812,72 +789,64 @@ def gait_parameters(
     return GaitParameters(found.sort_values("start", ignore_index=True))
 
 
-def _times_of(events: GaitEvents, side: str, other: str, start: float, end: float) -> dict[str, float]:
-    """Times and shares of a stride; NaN where an event is missing, or comes twice."""
+# where a heel strike of a side at a time is, along the walk and to the right of it (2,) [m]
+Feet = Mapping[tuple[str, float], Array]
+
+
+def _stride(events: GaitEvents, feet: Feet, side: str, start: float, end: float) -> dict[str, Any]:
+    """The row of a stride; NaN where an event is missing, or comes twice."""
+    other, length, both = SIDES[side == "right"], end - start, np.nan
     own_off, off, strike = (
-        times[0] if len(times) == 1 else np.nan
+        float(times[0]) if len(times) == 1 else np.nan
         for times in (
             _within(events.toe_offs[side], start, end),
             _within(events.toe_offs[other], start, end),
             _within(events.heel_strikes[other], start, end),
         )
     )
-    length = end - start
-    both = np.nan
     if np.isfinite([own_off, off, strike]).all():
         contacts = [(start, off), (strike, end)] if off < strike else [(strike, off)]  # the latter where a foot runs
         both = sum(max(0.0, min(b, own_off) - a) for a, b in contacts)
+    nowhere = np.full(2, np.nan)
+    first, between, last = (feet.get(key, nowhere) for key in ((side, start), (other, strike), (side, end)))
+    stride, (step, width) = last[0] - first[0], last - between
     return {
+        "side": side, "start": start, "end": end,
         "stride_time": length, "step_time": end - strike, "stance_time": own_off - start, "swing_time": end - own_off,
         "double_support_time": both, "cadence": 120 / length, "stance_share": 100 * (own_off - start) / length,
         "double_support_share": 100 * both / length,
+        "stride_length": stride, "step_length": step, "step_width": width if side == "right" else -width,
+        "speed": stride / length,
     }  # fmt: skip
 
 
 def _placements(
     events: GaitEvents, markers: Markers, heels: Mapping[str, str], forward: Array | None, belt: float | None
-) -> dict[str, Array]:
-    """By side, (n, 2) [m]: where each heel strike is along the walk, and to the right of it."""
+) -> dict[tuple[str, float], Array]:
     check_types(markers=(markers, Markers))
     for side in SIDES:
         if side not in heels:
             raise ValueError(f"heels: the marker of the {side} heel is missing")
-    positions = markers.select([heels[side] for side in SIDES]).positions
-
-    def at(side: str, strikes: str) -> Array:
-        x = positions[:, SIDES.index(side)].T
-        times = events.heel_strikes[strikes]  # NaN outside the record, and beside frames without a marker
-        return np.stack([np.interp(times, markers.time, one, left=np.nan, right=np.nan) for one in x], axis=-1)
-
-    struck = {side: at(side, side) for side in SIDES}
+    seen, frame = markers.select([heels[side] for side in SIDES]), float(np.diff(markers.time).max(initial=0.0))
+    # (n, 2, 3) both heels at the heel strikes of a side; NaN outside the record, and where a frame lacks the marker
+    right, left = (seen.resampled(events.heel_strikes[side], frame).positions for side in SIDES)
+    struck = {"right": right[:, 0], "left": left[:, 1]}
     way = np.sum([_way(x) for x in struck.values()], axis=0)
     in_place = np.linalg.norm(way) < MIN_STRIDE_M * sum(len(events.strides(side)) for side in SIDES)
     if belt is None and in_place:
         raise ValueError("the feet do not move on: on a treadmill give belt_speed [m/s], 0 for steps in place")
     if forward is None and in_place:  # a belt takes the feet back during stance
-        behind = {side: at(side, other) for side, other in zip(SIDES, SIDES[::-1], strict=True)}
-        way = np.sum([np.nanmean(struck[s], axis=0) - np.nanmean(behind[s], axis=0) for s in SIDES], axis=0)
+        pairs = (right[:, 0], left[:, 0]), (left[:, 1], right[:, 1])  # each heel at its own strikes, and at the other's
+        way = np.sum([np.nanmean(own, axis=0) - np.nanmean(behind, axis=0) for own, behind in pairs], axis=0)
     forward = _unit(way) if forward is None else forward
     across = np.stack([forward, np.cross(forward, UP)], axis=-1)
-    ways = {side: (belt or 0.0) * events.heel_strikes[side] for side in SIDES}
-    return {side: x @ across + np.stack([ways[side], 0 * ways[side]], axis=-1) for side, x in struck.items()}
+    return {
+        (side, time): x @ across + [(belt or 0.0) * time, 0.0]
+        for side in SIDES for time, x in zip(events.heel_strikes[side].tolist(), struck[side], strict=True)
+    }  # fmt: skip
 
 
 def _way(x: Array) -> Array:
     """(3,) from the first known of the positions (n, 3) to the last one, horizontally."""
     known = x[np.isfinite(x[:, 0])]
     return LEVEL * (known[-1] - known[0]) if len(known) else np.zeros(3)
-
-
-def _lengths_of(
-    events: GaitEvents, feet: Mapping[str, Array] | None, side: str, other: str, k: int
-) -> dict[str, float]:
-    """Lengths of the stride from heel strike k of a side to the next."""
-    if feet is None:
-        return {}
-    start, end = events.heel_strikes[side][k : k + 2]
-    stride = feet[side][k + 1, 0] - feet[side][k, 0]
-    between = np.flatnonzero((events.heel_strikes[other] > start) & (events.heel_strikes[other] < end))
-    step = feet[side][k + 1] - feet[other][between[0]] if len(between) == 1 else np.full(2, np.nan)
-    width = step[1] if side == "right" else -step[1]
-    return {"stride_length": stride, "step_length": step[0], "step_width": width, "speed": stride / (end - start)}
