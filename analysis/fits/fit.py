@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_types, frozen, pandas as pd, real_array, scipy
+from myoquat.core import Array, ArrayLike, check_types, frozen, pandas as pd, scipy
 from myoquat.muscle import (
     FittedPoint,
     FittedSet,
@@ -18,10 +18,11 @@ from myoquat.muscle import (
     path_lengths,
 )
 
-from .basis import Basis, FitSettings, crossings, variable_rates
-from .group import Candidate, Group, MuscleFit
-from .jumps import SolvedPaths, allowed_motions, beyond_jumps, inspected_paths, straight_paths
-from .poses import chosen_muscles, given_poses, range_poses
+from .basis import Basis, FitSettings, crossings, variable_values
+from .group import Candidate, Group, PathFitter
+from .jumps import allowed_motions, beyond_jumps, inspected_paths, straight_paths
+from .poses import chosen_muscles, given_poses
+from .surface_fit import Part
 
 SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses, and their regularisation
 MIN_POSES = 10  # usable ones that the fit of a muscle needs
@@ -133,56 +134,59 @@ def fit_paths(
     usable = solved.usable
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
     able = [k for k in chosen if usable[:, k].sum() >= MIN_POSES]
-    straight = None if settings.polynomials else straight_paths(model, q)
+    paths = [(solved.length, solved.finite_jacobian), *([] if settings.polynomials else straight_paths(model, q))]
+    groups = crossings(model, able, q, slopes, allowed)
+    beyond = beyond_jumps(model, solved, {k: each.variables for each in groups for k in each.muscles}, settings.near)
     found: dict[str, PathFit] = {}
-    for crossing in crossings(model, able, q, slopes, allowed):
-        group = Group(model, crossing, solved, straight, allowed, settings)
+    for crossing in groups:
+        group = Group(model, crossing, q, crossing.motions(allowed), settings)
         for k in crossing.muscles:
-            found[model.muscle_names[k]] = _path_fit(model, group, group.fit(k), solved)
+            used = usable[:, k] & ~beyond[:, k]
+            y, *bare = (group.observed(l[:, k], J[:, k]) for l, J in paths)
+            fitter = PathFitter(group, model.muscles[k], y, used, bare, two_sides=bool(solved.jumping[:, k].any()))
+            best = fitter.best(usable[:, k])
+            found[model.muscle_names[k]] = PathFit(
+                _path(model, best, q[used]),
+                best.terms,
+                best.basis.degree,
+                *group.errors(y - best.values, used),
+                np.flatnonzero(~usable[:, k]),
+                np.flatnonzero(usable[:, k] & beyond[:, k]),
+                group.motions.shape[-1],
+            )
     ordered = {name: found[name] for name in names if name in found}
     return PathFits(ordered, tuple(name for name in names if name not in found), settings.near)
 
 
-def _path_fit(model: Model, group: Group, fit: MuscleFit, solved: SolvedPaths) -> PathFit:
-    best, order = fit.best, group.order
-    fitted = fitted_set(model, group.crossing.variables, solved.q[order[fit.used]])
-    excluded, beyond = (np.sort(order[part]) for part in (~fit.smooth, fit.smooth & ~fit.used))
-    return PathFit(
-        _path(best, fitted, model.system.ground),
-        best.terms,
-        best.basis.degree,
-        *fit.errors,
-        excluded,
-        beyond,
-        group.motions.shape[-1],
-    )
-
-
-def _path(best: Candidate, fitted: FittedSet, ground: str) -> tuple[PathPoint, ...]:
-    """The path of a fit: its polynomials as one function, its other parts as terms of surfaces."""
-    constant = np.zeros(1)
-    plain = [part.coefficients for part in best.parts if part.effect is None] or [constant]
+def _path(model: Model, best: Candidate, q: Array) -> tuple[PathPoint, ...]:
+    """The path of a fit to poses q (n, nq): its polynomial as one function, other parts as terms of surfaces."""
+    plain = [part for part in best.parts if part.effect is None] or [Part(np.zeros(1))]
     surfaces = [
-        SurfaceTerm(chosen_terms(best.basis, best.chosen, part.coefficients), part.width, part.effect)
+        SurfaceTerm(pose_function(best.basis, part), part.width, part.effect)
         for part in best.parts
         if part.effect is not None
     ]
-    length = chosen_terms(best.basis, best.chosen, plain[0])
-    return fitted_path(length, fitted, ground, straight=best.straight, surfaces=tuple(surfaces))
+    fitted = fitted_set(model, best.basis.variables, q)
+    return fitted_path(
+        pose_function(best.basis, plain[0]),
+        fitted,
+        model.system.ground,
+        straight=best.straight,
+        surfaces=tuple(surfaces),
+    )
 
 
-def chosen_terms(basis: Basis, chosen: Array, coefficients: Array) -> PoseFunction:
-    """The chosen terms, by order, as a function of the pose."""
-    assert len(coefficients) <= len(chosen)
-    order = np.argsort(chosen[: len(coefficients)])
-    powers = tuple(basis.powers[k] for k in chosen[order])
-    return PoseFunction(basis.variables, powers, tuple(coefficients[order].tolist()))
+def pose_function(basis: Basis, part: Part) -> PoseFunction:
+    """The polynomial of a part as a function of the pose."""
+    at = np.flatnonzero(part.coefficients)
+    powers = tuple(tuple(power) for power in basis.powers[at].tolist())
+    return PoseFunction(basis.variables, powers, tuple(part.coefficients[at].tolist()))
 
 
 def fitted_set(model: Model, variables: PoseVariables, q: Array) -> FittedSet:
     """The set of poses q (n, nq), as a function of some variables."""
     still = np.zeros((len(q), model.system.nu, 0))
-    phi = Basis(variables, SET_DEGREE).evaluated(*variable_rates(model.system, variables, q, still))[:, 0]
+    phi = Basis(variables, SET_DEGREE).evaluated(variable_values(model.system, variables, q, still))[:, 0]
     moments = phi @ phi.T / len(q)
     moments += SET_WEIGHT * np.mean(np.diag(moments)) * np.eye(len(moments))
     L = scipy.linalg.solve_triangular(np.linalg.cholesky(moments), np.eye(len(moments)), lower=True)
@@ -236,53 +240,28 @@ def certify(model: Model, fits: PathFits, poses: ArrayLike | None = None) -> Cer
     True
     """
     check_types(model=(model, Model), fits=(fits, PathFits))
-    q = (
-        range_poses(model, POSES, seed=SEED)
-        if poses is None
-        else model.system.check_q(real_array("poses", poses)).reshape(-1, model.system.nq)
-    )
-    muscles = [model.muscle_names.index(name) for name in fits]
-    compared = [_compared(model, fits, muscles, q[i : i + BLOCK_POSES]) for i in range(0, len(q), BLOCK_POSES)]
-    length, arm, usable, over = (np.concatenate(parts) for parts in zip(*compared, strict=True))
-    rows, excluded, beyond = [], {}, {}
-    for k, (name, fit) in enumerate(fits.fits.items()):
-        off = usable[:, k] & over[:, k]
-        counted = usable[:, k] & ~off
-        excluded[name], beyond[name] = np.flatnonzero(~usable[:, k]), np.flatnonzero(off)
-        rows.append({"terms": fit.terms, **_errors(length[:, k], arm[:, k], counted, max(1, fit.motions)),
-                     "near_jump": np.mean(~usable[:, k]), "beyond_jump": np.mean(off),
-                     "length_anywhere": np.where(usable[:, k], length[:, k], 0.0).max(initial=0.0)})  # fmt: skip
-    return Certificate(pd.DataFrame(rows, index=pd.Index(list(fits), name="muscle")), excluded, beyond, q)
+    q, names = given_poses(model, poses, POSES, SEED), list(fits)
+    parts = [_compared(model, fits, q[i : i + BLOCK_POSES]) for i in range(0, len(q), BLOCK_POSES)]
+    length, arm, usable, over = (np.concatenate(part) for part in zip(*parts, strict=True))
+    off = usable & over
+    fitted = pd.DataFrame([(fit.terms, max(1, fit.motions)) for fit in fits.fits.values()], names, ["terms", "motions"])
+    table = fitted[["terms"]].rename_axis("muscle")
+    for name, values, size in (("length", length, 1), ("arm", arm, fitted.motions)):
+        counted = np.where(usable & ~off, values, 0.0)
+        table[f"{name}_rms"] = np.sqrt((counted**2).sum(axis=0) / np.maximum(1, size * (usable & ~off).sum(axis=0)))
+        table[f"{name}_greatest"], table[f"{name}_pose"] = counted.max(axis=0), counted.argmax(axis=0)
+    table["near_jump"], table["beyond_jump"] = (~usable).mean(axis=0), off.mean(axis=0)
+    table["length_anywhere"] = np.where(usable, length, 0.0).max(axis=0)
+    excluded, beyond = ({name: np.flatnonzero(x[:, k]) for k, name in enumerate(names)} for x in (~usable, off))
+    return Certificate(table, excluded, beyond, q)
 
 
-def _compared(model: Model, fits: PathFits, muscles: list[int], q: Array) -> tuple[Array, Array, Array, Array]:
+def _compared(model: Model, fits: PathFits, q: Array) -> tuple[Array, Array, Array, Array]:
     """(n, m) errors of lengths and of moment arms at poses, where the solved paths are usable, and where they are
-    beyond a jump."""
-    allowed = allowed_motions(model, q)
+    beyond a jump among these poses."""
+    muscles, allowed = [model.muscle_names.index(name) for name in fits], allowed_motions(model, q)
     solved, fitted = inspected_paths(model, q, allowed, fits.near), model.with_fitted_paths(fits)
-    J = (path_jacobian(fitted, q) - solved.finite_jacobian)[:, muscles]
-    arms = np.linalg.norm(J if allowed is None else J @ allowed, axis=-1)
+    arms = np.linalg.norm((path_jacobian(fitted, q) - solved.finite_jacobian)[:, muscles] @ allowed, axis=-1)
     length = np.abs(path_lengths(fitted, q) - solved.length)[:, muscles]
-    return length, arms, solved.usable[:, muscles], _beyond(model, fits, muscles, solved)
-
-
-def _beyond(model: Model, fits: PathFits, muscles: list[int], solved: SolvedPaths) -> Array:
-    """(n, m) whether poses are beyond a jump, among these poses."""
-    groups: dict[PoseVariables, list[int]] = {}
-    for k, fit in enumerate(fits.fits.values()):
-        groups.setdefault(fit.variables, []).append(k)
-    found = np.zeros((len(solved.q), len(muscles)), dtype=bool)
-    for variables, own in groups.items():
-        found[:, own] = beyond_jumps(model, solved, variables, np.array(muscles)[own], fits.near)
-    return found
-
-
-def _errors(length: Array, arm: Array, counted: Array, motions: int) -> dict[str, float]:
-    """Root mean squares and greatest errors of the poses that count, with their poses."""
-    found: dict[str, float] = {}
-    for name, values, size in (("length", length, 1), ("arm", arm, motions)):
-        own = np.where(counted, values, 0.0)
-        found[f"{name}_rms"] = float(np.sqrt(np.sum(own**2) / max(1, size * counted.sum())))
-        found[f"{name}_greatest"] = float(own.max(initial=0.0))
-        found[f"{name}_pose"] = int(np.argmax(own)) if len(own) else -1
-    return found
+    variables = dict(zip(muscles, (fit.variables for fit in fits.fits.values()), strict=True))
+    return length, arms, solved.usable[:, muscles], beyond_jumps(model, solved, variables, fits.near)[:, muscles]

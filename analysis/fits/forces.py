@@ -9,7 +9,7 @@ from myoquat.core import Array, ArrayLike, check_types, frozen
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 
 from .basis import FitSettings, crossings
-from .fit import chosen_terms
+from .fit import pose_function
 from .group import Group
 from .jumps import allowed_motions, solved_paths
 from .poses import chosen_muscles, given_poses
@@ -80,7 +80,8 @@ def fit_joint_forces(
     settings = FitSettings() if settings is None else settings
     q = given_poses(model, poses)
     names, chosen = chosen_muscles(model, muscles)
-    force = _in_parent(model, body, q)
+    R, _ = model.system.poses(q)[model.system.bodies[model.system.indices.body(body)].parent]
+    force = unit_wrenches(model, q, body)[..., :3] @ R  # (n, m, 3) in axes of the parent
     solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
     usable = solved.usable & np.isfinite(force).all(axis=-1)
     able = [k for k in chosen if np.abs(force[usable[:, k], k]).max(initial=0.0) > MIN_FORCE]
@@ -88,20 +89,13 @@ def fit_joint_forces(
     found: dict[str, tuple[PoseFunction, PoseFunction, PoseFunction]] = {}
     errors: dict[str, float] = {}
     # a component of the force in place of a length, without rates
-    settings = replace(settings, length_error=error / np.sqrt(3.0))
+    settings, still = replace(settings, length_error=error / np.sqrt(3.0)), np.zeros((len(q), model.system.nu, 0))
     for crossing in crossings(model, able, q, slopes, allowed, additive=False):
-        group = Group(model, crossing, solved, None, allowed, settings, rates=False)
+        group = Group(model, crossing, q, still, settings)
         degree = group.degree(settings.candidates)
         for k in crossing.muscles:
-            best = [group.polynomial(degree, y[None], usable[group.order, k]) for y in force[group.order, k].T]
-            functions = [chosen_terms(part.basis, part.chosen, part.parts[0].coefficients) for part in best]
-            found[model.muscle_names[k]] = functions[0], functions[1], functions[2]
-            errors[model.muscle_names[k]] = error * float(np.sqrt(np.mean([part.error**2 for part in best])))
+            parts, off = zip(*(group.polynomial(degree, y[None], usable[:, k]) for y in force[:, k].T), strict=True)
+            x, y, z = (pose_function(group.level(degree)[0], part) for part in parts)
+            found[model.muscle_names[k]] = x, y, z
+            errors[model.muscle_names[k]] = error * float(np.sqrt(np.mean(np.square(off))))
     return JointForceFits(body, {name: found[name] for name in names if name in found}, errors)
-
-
-def _in_parent(model: Model, body: str, q: Array) -> Array:
-    """(n, m, 3) forces of unit tensions on a body and those that it carries, in axes of its parent."""
-    system = model.system
-    R, _ = system.poses(q)[system.bodies[system.indices.body(body)].parent]
-    return unit_wrenches(model, q, body)[..., :3] @ R

@@ -1,8 +1,9 @@
 """Solved paths and their jumps: the poses near one, and the poses beyond one. Both depend on solved paths alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -60,55 +61,39 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
     return SolvedPaths(q, l, J, found.astype(int))
 
 
-@frozen
-class StraightPaths:
-    """Lengths (n, m) [m] and Jacobians (n, m, nu) of the straight pieces between the `straight_points` of paths, and of
-    whole paths without their surfaces."""
-
-    fixed: tuple[Array, Array]
-    free: tuple[Array, Array]
-
-
 def straight_points(muscle: Muscle) -> tuple[PathPoint, ...]:
     """The longest run of consecutive points that are fixed on their bodies, none where these are of one body or the
     path has pulleys."""
-    runs: list[list[PathPoint]] = [[]]
-    for point in muscle.path.points:
-        if type(point) is PathPoint:
-            runs[-1].append(point)
-        else:
-            runs.append([])
-    longest = max(runs, key=len)
-    return tuple(longest) if not muscle.path.pulleys and len({point.body for point in longest}) > 1 else ()
+    runs = groupby(muscle.path.points, key=lambda point: type(point) is PathPoint)
+    longest = max((tuple(run) for fixed, run in runs if fixed), key=len, default=())
+    return longest if not muscle.path.pulleys and len({point.body for point in longest}) > 1 else ()
 
 
-def straight_paths(model: Model, q: Array) -> StraightPaths:
-    """The straight pieces of paths at poses (n, nq)."""
+def straight_paths(model: Model, q: Array) -> list[tuple[Array, Array]]:
+    """Lengths (n, m) [m] and Jacobians (n, m, nu) at poses (n, nq): of the straight pieces between the
+    `straight_points` of paths, zero without any, and of whole paths without their surfaces."""
     runs = [straight_points(muscle) for muscle in model.muscles]
     chosen = [k for k, run in enumerate(runs) if run]
-    length, J = np.zeros((len(q), len(runs))), np.zeros((len(q), len(runs), model.system.nu))
-    if chosen:
-        length[:, chosen], J[:, chosen] = _bare(
-            model, [replace(model.muscles[k], path=MusclePath(runs[k])) for k in chosen], q
-        )
-    return StraightPaths((length, J), _bare(model, model.muscles, q))
+    pieces = [replace(model.muscles[k], path=MusclePath(runs[k])) for k in chosen]
+    bare = [replace(muscle, path=replace(muscle.path, wraps=())) for muscle in model.muscles]
+    found = []
+    for at, muscles in ((chosen, pieces), (range(len(bare)), bare)):
+        length, J = np.zeros((len(q), len(bare))), np.zeros((len(q), len(bare), model.system.nu))
+        if muscles:
+            part = replace(model, muscles=tuple(muscles), groups=(), inputs=(), file=None)
+            length[:, at], J[:, at] = path_lengths(part, q), path_jacobian(part, q)
+        found.append((length, J))
+    return found
 
 
-def _bare(model: Model, muscles: Sequence[Muscle], q: Array) -> tuple[Array, Array]:
-    """Lengths and Jacobians of paths without surfaces."""
-    bare = tuple(replace(muscle, path=replace(muscle.path, wraps=())) for muscle in muscles)
-    bare_model = replace(model, muscles=bare, groups=(), inputs=(), file=None)
-    return path_lengths(bare_model, q), path_jacobian(bare_model, q)
-
-
-def allowed_motions(model: Model, q: Array) -> Array | None:
-    """(n, nu, nu) the projection of velocities onto those that constraints, couplers and locks allow at poses (n, nq),
-    None where every velocity is allowed."""
-    wanted = constraints_of(model)
+def allowed_motions(model: Model, q: Array) -> Array:
+    """(n, nu, nu) the projection of velocities onto those that constraints, couplers and locks allow at poses
+    (n, nq)."""
+    every, wanted = np.eye(model.system.nu), constraints_of(model)
     if not wanted:
-        return None
+        return np.broadcast_to(every, (len(q), *every.shape))
     held = ConstraintArrays(Constraints(model.system, wanted))
-    return np.eye(model.system.nu) - Rows(held.jacobian(q, 0.0).mT, held.tolerance(q, 0.0)).projector
+    return every - Rows(held.jacobian(q, 0.0).mT, held.tolerance(q, 0.0)).projector
 
 
 ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity
@@ -122,7 +107,7 @@ MAX_HALVINGS = 6  # of a step, until a jump is certain
 SAME_ERROR = 0.75  # of the error of a step, that one half of it keeps where the length jumps
 
 
-def inspected_paths(model: Model, q: Array, allowed: Array | None, near: float) -> SolvedPaths:
+def inspected_paths(model: Model, q: Array, allowed: Array, near: float) -> SolvedPaths:
     """The paths of a model at poses (n, nq), with where they jump nearby.
     `allowed` projects onto the motions that constraints let pass."""
     solved = solved_paths(model, q, near)
@@ -139,7 +124,7 @@ def _near_lock(model: Model, q: Array) -> Array:
     return found
 
 
-def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: float) -> Array:
+def _jumping(model: Model, solved: SolvedPaths, allowed: Array, near: float) -> Array:
     """(n, m) whether a length or a moment arm jumps nearby, because the path changes to the other side of a surface.
 
     Near a jump of a moment arm the second difference J(q + v) - 2 J(q) + J(q - v) does not vanish with the step v. Near
@@ -148,69 +133,51 @@ def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: flo
     differ in the signs of every other velocity and every other pair. Only muscles with surfaces count.
     """
     wrapped = np.flatnonzero([bool(muscle.path.wraps) for muscle in model.muscles])
-    found = np.zeros(solved.length.shape, dtype=bool)
-    rng, n = np.random.default_rng(ARM_SEED), len(solved.q)
-    signs, number = rng.choice([-1.0, 1.0], (n, model.system.nu)), np.arange(model.system.nu)
-    own = np.zeros((n, len(wrapped)), dtype=bool)
+    found, number = np.zeros(solved.length.shape, dtype=bool), np.arange(model.system.nu)
+    signs = np.random.default_rng(ARM_SEED).choice([-1.0, 1.0], (len(solved.q), len(number)))
     length, J = solved.length[:, wrapped], solved.jacobian[:, wrapped]
     for change_of_signs in ARM_SIGNS if len(wrapped) else ():
-        v = ARM_STEP * signs * np.array(change_of_signs)[number % 4]
-        v = v if allowed is None else np.matvec(allowed, v)
-        slope, change = _along(J, v), -2.0 * J
-        for s in (1.0, -1.0):
-            moved = solved_paths(model, model.system.integrate(solved.q, s * v), near)
+        v = np.matvec(allowed, ARM_STEP * signs * np.array(change_of_signs)[number % 4])
+        change = -2.0 * J
+        for step in (v, -v):
+            moved = solved_paths(model, model.system.integrate(solved.q, step), near)
             other = moved.jacobian[:, wrapped]
-            errors = _length_errors(moved.length[:, wrapped] - length, s * slope, s * _along(other, v))
-            own |= ~(errors < LENGTH_JUMP_M)
+            errors = _length_errors(moved.length[:, wrapped] - length, J, other, step)
+            found[:, wrapped] |= ~(errors < LENGTH_JUMP_M)
             change += other
-        own |= _greater(change, allowed, ARM_JUMP_M)
-    found[:, wrapped] = own
+        found[:, wrapped] |= ~(np.linalg.norm(change @ allowed, axis=-1) < ARM_JUMP_M)
     return found
 
 
-def _length_errors(change: Array, at_start: Array, at_end: Array) -> Array:
-    """By how much a change of lengths on a step is not the mean of the rates at both ends, l' = J v."""
-    return np.abs(change - 0.5 * (at_start + at_end))
-
-
-def _along(J: Array, v: Array) -> Array:
-    """(n, m) rates of lengths with Jacobians J (n, m, nu) along v (n, nu)."""
-    return np.matvec(J, v)
-
-
-def _greater(J: Array, allowed: Array | None, limit: float) -> Array:
-    """(n, m) whether Jacobians (n, m, nu) are greater than a limit along motions that the projection lets pass. A
-    projection makes none greater."""
-    found: Array = ~(np.einsum("nmk,nmk->nm", J, J) < limit**2)
-    if allowed is not None:
-        pose, muscle = np.nonzero(found)
-        found[pose, muscle] = ~(np.linalg.norm(np.vecmat(J[pose, muscle], allowed[pose]), axis=-1) < limit)
-    return found
+def _length_errors(change: Array, start: Array, end: Array, v: Array) -> Array:
+    """(n, m) by how much changes of lengths on steps v (n, nu) are not the mean of their rates J v at both ends."""
+    return np.abs(change - 0.5 * (np.matvec(start, v) + np.matvec(end, v)))
 
 
 # ---- poses beyond a jump -------------------------------------------------------------------------------------
 
 
-def beyond_jumps(model: Model, solved: SolvedPaths, variables: PoseVariables, muscles: Array, near: float) -> Array:
-    """(n, k) whether the lengths of some muscles jump on a way from the center of a set of poses to each of them.
+def beyond_jumps(model: Model, solved: SolvedPaths, variables: Mapping[int, PoseVariables], near: float) -> Array:
+    """(n, m) whether the lengths of the muscles that have `variables` jump on a way from the center of a set of poses
+    to each of them.
 
     Ways begin at the pose nearest to the center of the variables and lead over poses of the set, always farther out.
     Each pose has steps from WAYS of its neighbors. On a step v without a jump l(q + v) - l(q) is the mean of J(q) v and
     J(q + v) v. Where it is not, by more than STEP_JUMP_M, the step is halved: a jump stays in one of the
     halves, all other errors become smaller.
     """
-    found = np.zeros((len(solved.q), len(muscles)), dtype=bool)
-    jumping = np.flatnonzero((solved.flags[:, muscles] & int(PathFlag.JUMP)).any(axis=0))
-    if len(jumping) and len(solved.q):
-        own = [int(muscles[k]) for k in jumping]
-        length, J = solved.length[:, own], solved.jacobian[:, own]
-        finite: Array = np.logical_and.reduce(np.isfinite(length), axis=-1)
-        inner = _inner_poses(model, solved.q, variables, finite)
+    found = np.zeros(solved.length.shape, dtype=bool)
+    groups: dict[PoseVariables, list[int]] = {}
+    for k in np.flatnonzero((solved.flags & int(PathFlag.JUMP)).any(axis=0)).tolist():
+        if k in variables:
+            groups.setdefault(variables[k], []).append(k)
+    for center, muscles in groups.items():
+        finite: Array = np.logical_and.reduce(np.isfinite(solved.length[:, muscles]), axis=-1)
+        inner = _inner_poses(model, solved.q, center, finite)
         way, end = np.nonzero(inner >= 0)
-        steps = _Steps.between(solved.q, length, J, inner[way, end], end)
-        jumps = np.zeros((*inner.shape, len(own)), dtype=bool)
-        jumps[way, end] = _jumps_on(model, steps, own, near)
-        found[:, jumping] = _reached_over(inner, jumps)
+        jumps = np.zeros((*inner.shape, len(muscles)), dtype=bool)
+        jumps[way, end] = _jumps_on(model, solved, np.stack([inner[way, end], end]), muscles, near)
+        found[:, muscles] = _reached_over(inner, jumps)
     return found
 
 
@@ -245,49 +212,28 @@ def _reached_over(inner: Array, jumps: Array) -> Array:
     return found
 
 
-@frozen
-class _Steps:
-    """Steps between poses q (s, 2, nq) with lengths (s, 2, k) and Jacobians (s, 2, k, nu)."""
-
-    q: Array
-    length: Array
-    jacobian: Array
-
-    @classmethod
-    def between(cls, q: Array, length: Array, jacobian: Array, start: Array, end: Array) -> "_Steps":
-        """Steps between the poses of these numbers."""
-        return cls(*(np.stack([x[start], x[end]], axis=1) for x in (q, length, jacobian)))
-
-    def errors(self, model: Model) -> Array:
-        """(s, k) `_length_errors` of the steps."""
-        v = model.system.difference(self.q[:, 0], self.q[:, 1])
-        rates = (_along(self.jacobian[:, k], v) for k in (0, 1))
-        return _length_errors(self.length[:, 1] - self.length[:, 0], *rates)
-
-    def halves(self, model: Model, at: Array, muscles: list[int], near: float) -> "_Steps":
-        """The first halves of some of the steps, then the second ones."""
-        start, end = self.q[at, 0], self.q[at, 1]
-        middle = assembled(model, model.system.integrate(start, 0.5 * model.system.difference(start, end)))
-        solved = solved_paths(model, middle, near)
-        parts = ((self.q, middle), (self.length, solved.length[:, muscles]),
-                 (self.jacobian, solved.jacobian[:, muscles]))  # fmt: skip
-        return _Steps(*(np.concatenate([np.stack([x[at, 0], m], axis=1), np.stack([m, x[at, 1]], axis=1)])
-                        for x, m in parts))  # fmt: skip
-
-
-def _jumps_on(model: Model, steps: _Steps, muscles: list[int], near: float) -> Array:
-    """(s, k) whether lengths jump on steps."""
-    errors = steps.errors(model)
-    found, number = np.zeros(errors.shape, dtype=bool), np.arange(len(errors))
-    for _ in range(MAX_HALVINGS):
+def _jumps_on(model: Model, solved: SolvedPaths, steps: Array, muscles: list[int], near: float) -> Array:
+    """(s, k) whether lengths of some muscles jump on steps (2, s) between poses of these numbers."""
+    number = np.arange(steps.shape[1])  # of the step that is halved
+    found = np.zeros((len(number), len(muscles)), dtype=bool)
+    before = np.full(found.shape, np.inf)
+    q, length, J = solved.q, solved.length[:, muscles], solved.jacobian[:, muscles]
+    for halvings in range(MAX_HALVINGS + 1):
+        start, end = steps
+        v = model.system.difference(q[start], q[end])
+        errors = _length_errors(length[end] - length[start], J[start], J[end], v)
+        if halvings:
+            worst = np.tile(np.fmax(*np.split(errors, 2)), (2, 1))
+            np.logical_or.at(found, number, (before > STEP_JUMP_M) & (worst > SAME_ERROR * before))
+            errors = np.where(found[number] | ~(before > STEP_JUMP_M), 0.0, errors)
         at = np.flatnonzero((errors > STEP_JUMP_M).any(axis=-1))
-        if not len(at):
+        if not len(at) or halvings == MAX_HALVINGS:
             break
-        steps, before = steps.halves(model, at, muscles, near), errors[at]
-        errors, number = steps.errors(model), number[at]
-        worst = np.fmax(errors[: len(at)], errors[len(at) :])
-        np.logical_or.at(found, number, (before > STEP_JUMP_M) & (worst > SAME_ERROR * before))
-        number = np.tile(number, 2)
-        errors = np.where(found[number], 0.0, errors)
+        middle = assembled(model, model.system.integrate(q[start[at]], 0.5 * v[at]))
+        new, own = solved_paths(model, middle, near), len(q) + np.arange(len(at))
+        q, length = np.concatenate([q, middle]), np.concatenate([length, new.length[:, muscles]])
+        J = np.concatenate([J, new.jacobian[:, muscles]])
+        steps = np.concatenate([[start[at], own], [own, end[at]]], axis=1)
+        number, before = np.tile(number[at], 2), np.tile(errors[at], (2, 1))
     np.logical_or.at(found, number, errors > STEP_JUMP_M)
     return found

@@ -1,7 +1,6 @@
 """Poses to fit paths to: the range of motion, and clouds around recorded motions."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -39,15 +38,24 @@ def range_poses(
     (5, 8)
     """
     check_types(model=(model, Model), n=(n, int), seed=(seed, int))
-    chosen = dict(_own_ranges(model) if ranges is None else ranges)
-    around = _all_turns(model, chosen) if turns is None else dict(turns)
-    for name in around:
-        if name not in model.system.body_names or _ball(model, name) is None:
+    chosen, system = dict(_own_ranges(model) if ranges is None else ranges), model.system
+    balls = [body for body in system.bodies if body.joint.facts.quaternion is not None]
+    slices = dict(zip((body.name for body in balls), system.quaternion_slices(), strict=True))
+    if turns is None:
+        turns = {body.name: np.pi for body in balls if getattr(body.joint, "angles", None) is None}
+    for name in turns:
+        if name not in slices:
             raise ValueError(f"range_poses: the joint of body {name!r} has no quaternion that could turn")
-    sampler = scipy.stats.qmc.Sobol(max(1, len(chosen) + 3 * len(around)), rng=np.random.default_rng(seed))
+    sampler = scipy.stats.qmc.Sobol(max(1, len(chosen) + 3 * len(turns)), rng=np.random.default_rng(seed))
     found: list[Array] = []
     for _ in range(MAX_BATCHES):
-        q = _drawn(model, chosen, around, sampler.random(1 << max(6, (n - 1).bit_length())))
+        x = sampler.random(1 << max(6, (n - 1).bit_length()))
+        q = model.pose({name: low + x[:, k] * (high - low) for k, (name, (low, high)) in enumerate(chosen.items())})
+        q = np.array(np.broadcast_to(q, (len(x), system.nq)), order="C")
+        for k, (body, angle) in enumerate(turns.items()):
+            own = _turned(x.T[len(chosen) + 3 * k :][:3], angle)
+            q[:, slices[body]] = quaternion_multiply(q[:, slices[body]], own)
+        q = assembled(model, q)
         found.append(q[_inside(model, chosen, q)])
         if sum(map(len, found)) >= n:
             return np.concatenate(found)[:n]
@@ -91,41 +99,14 @@ def _own_ranges(model: Model) -> dict[str, tuple[float, float]]:
     }
 
 
-def _ball(model: Model, body: str) -> slice | None:
-    """Where the quaternion of a body's joint lies in q, None without one."""
-    i = model.system.indices.body(body)
-    start, first = model.system.bodies[i].joint.facts.quaternion, model.system.q_slices[i].start
-    return None if start is None else slice(first + start, first + start + 4)
-
-
-def _all_turns(model: Model, ranges: Mapping[str, object]) -> dict[str, float]:
-    """Half a turn for every ball joint that has no angles in a model file."""
-    return {
-        body.name: np.pi
-        for body in model.system.bodies
-        if _ball(model, body.name) is not None and getattr(body.joint, "angles", None) is None
-    }
-
-
-def _drawn(model: Model, ranges: Mapping[str, tuple[float, float]], turns: Mapping[str, float], x: Array) -> Array:
-    """(n, nq) poses of numbers x (n, k) in [0, 1], on the constraints; NaN where none is found."""
-    q = model.pose({name: low + x[:, k] * (high - low) for k, (name, (low, high)) in enumerate(ranges.items())})
-    q = np.array(np.broadcast_to(q, (len(x), model.system.nq)), order="C")
-    for k, (body, angle) in enumerate(turns.items()):
-        at = _ball(model, body)
-        own = x[:, len(ranges) + 3 * k : len(ranges) + 3 * k + 3]
-        q[:, at] = quaternion_multiply(q[:, at], _turned(own, angle))
-    return assembled(model, q)
-
-
 def _turned(x: Array, greatest: float) -> Array:
-    """(n, 4) rotations by at most an angle, uniform among these, of numbers x (n, 3) in [0, 1].
+    """(n, 4) rotations by at most an angle, uniform among these, of numbers x (3, n) in [0, 1].
 
     The angle a has the density 1 - cos a, so that a - sin a is uniform; the axis is uniform on the sphere.
     """
     angles = np.linspace(0.0, greatest, 1001)
-    a = np.interp(x[:, 0] * (greatest - np.sin(greatest)), angles - np.sin(angles), angles)
-    z, azimuth = 2.0 * x[:, 1] - 1.0, 2.0 * np.pi * x[:, 2]
+    a = np.interp(x[0] * (greatest - np.sin(greatest)), angles - np.sin(angles), angles)
+    z, azimuth = 2.0 * x[1] - 1.0, 2.0 * np.pi * x[2]
     rho = np.sqrt(1.0 - z * z)
     axis = np.stack([rho * np.cos(azimuth), rho * np.sin(azimuth), z], axis=-1)
     return np.concatenate([np.cos(0.5 * a)[:, None], np.sin(0.5 * a)[:, None] * axis], axis=-1)
@@ -138,21 +119,18 @@ def assembled(model: Model, q: Array) -> Array:
 
 def _inside(model: Model, ranges: Mapping[str, tuple[float, float]], q: Array) -> Array:
     """(n,) whether poses exist and lie in the ranges, nearly."""
-    found: Any = np.isfinite(q).all(axis=-1)
+    found: Array = np.logical_and.reduce(np.isfinite(q), axis=-1)
     safe = np.where(found[:, None], q, model.start)
-    for name, (low, high) in ranges.items():
-        x, slack = model.system.coordinate(name, safe), 0.1 * (high - low)
-        off = np.abs((x - 0.5 * (low + high) + np.pi) % (2 * np.pi) - np.pi) - 0.5 * (high - low)
-        found = found & ((off <= slack) | (name not in model.system.coordinate_names))
-    return np.asarray(found)
+    for name in ranges.keys() & model.system.coordinate_names:
+        (low, high), x = ranges[name], model.system.coordinate(name, safe)
+        off = np.abs((x - 0.5 * (low + high) + np.pi) % (2 * np.pi) - np.pi)
+        found = found & (off <= 0.6 * (high - low))
+    return found
 
 
-DEFAULT_POSES = 4000  # of a fit without given poses
-
-
-def given_poses(model: Model, poses: ArrayLike | None) -> Array:
-    """(n, nq) the poses that were given, or 4,000 of `range_poses`; ValueError for poses off the unit sphere."""
-    found = range_poses(model, DEFAULT_POSES) if poses is None else model.system.check_q(real_array("poses", poses))
+def given_poses(model: Model, poses: ArrayLike | None, n: int = 4000, seed: int = 0) -> Array:
+    """(n, nq) the poses that were given, or so many of `range_poses`; ValueError for poses off the unit sphere."""
+    found = range_poses(model, n, seed=seed) if poses is None else model.system.check_q(real_array("poses", poses))
     return found.reshape(-1, model.system.nq)
 
 

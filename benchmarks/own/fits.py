@@ -178,7 +178,7 @@ def _power(name: str, model: Model, q: np.ndarray) -> dict[str, Any]:
     """Power of the torques of unit tensions against their lengthening speeds. Motions are random ones that the
     constraints allow; speeds follow from forward differentiation of the lengths."""
     allowed, u = allowed_motions(model, q), np.random.default_rng(0).normal(size=(len(q), model.system.nu))
-    u = u if allowed is None else np.matvec(allowed, u)
+    u = np.matvec(allowed, u)
 
     def formula(q: Any) -> Any:
         return lengths(model.system, model.paths, q)
