@@ -10,11 +10,10 @@ import numpy as np
 
 from myoquat.core import Array, Record, Solved, check_items, check_types, content_key, frozen
 
-from .checks import check_same_unknowns
 from .conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
 from .discretization import Part, Posed, Rows, Statement, assembled, constraint_rows
 from .explanation import Explanation, explanation_of
-from .problem import Problem
+from .problem import Problem, check_same_unknowns
 from .program import Block, Program
 from .quantities import Quantities
 from .solution import Solution, solution_of

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, SolutionStatus
@@ -201,23 +202,15 @@ NUMBERS = {
 
 def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
     """The solutions as one table over the samples."""
-    n, nodes = len(study.values), len(study.problem.mesh)
-
-    def filled(rows: Mapping[int, Any], *shape: int) -> Array:
-        array = np.full((n, *shape), np.nan)
-        for k, row in rows.items():
-            array[k] = row
-        return array
-
-    status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in range(n)]
-    data: dict[str, Any] = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
-    for name in NUMBERS:
-        data[name] = "sample", filled({k: getattr(solution, name) for k, solution in found.items()})
-    data["time"] = ("sample", "node"), filled({k: solution.time for k, solution in found.items()}, nodes)
-    tables = {k: solution.to_dataframe() for k, solution in found.items()}
-    for name in next(iter(tables.values())).columns if tables else ():
-        data[str(name)] = ("sample", "node"), filled({k: table[name] for k, table in tables.items()}, nodes)
-    return xr.Dataset(data, {"parameter": list(study.names)})
+    tables = {k: solution.to_dataframe().reset_index() for k, solution in found.items()}
+    numbers = {k: {name: float(getattr(solution, name)) for name in NUMBERS} for k, solution in found.items()}
+    data = pd.DataFrame.from_dict(numbers, "index").rename_axis("sample").to_xarray()
+    data = data.merge(pd.concat(tables, names=["sample", "node"]).to_xarray())
+    every = np.arange(len(study.values))
+    status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in every]
+    first = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
+    data = data.reindex(sample=every).drop_vars(("sample", "node"))
+    return xr.Dataset(first | dict(data.data_vars), {"parameter": list(study.names)})
 
 
 def _contents(study: ProblemStudy) -> Contents:

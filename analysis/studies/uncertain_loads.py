@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion import FittedMotion, JointTorques, inverse_dynamics_of_motion, inverse_kinematics, smooth
+from myoquat.analysis.motion import FittedMotion, inverse_kinematics, smooth
 from myoquat.analysis.recruitment import consistent_derivatives
 from myoquat.analysis.recruitment.convex import are_met, solve_programs
 from myoquat.analysis.recruitment.joint_loads import JointLoads
@@ -32,6 +32,7 @@ from myoquat.data.tables import column_units
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, Parameters
+from myoquat.muscle.loads import world_point
 
 from .design import Axis, Design
 from .sensitivity import saltelli_indices
@@ -153,8 +154,8 @@ class VariedNumbers:
     columns: dict[str, tuple[Array, Array]]
 
     @classmethod
-    def of(cls, model: Model, sources: Sequence[str]) -> "VariedNumbers | None":
-        """Those of some of the sources; None where the model has none of their numbers."""
+    def of(cls, model: Model, sources: Sequence[str]) -> "VariedNumbers":
+        """Those of some of the sources, without columns of sources whose numbers the model does not have."""
         known = set(Parameters.of(model, "bodies.*").names)
         if model.muscles:
             known |= set(Parameters.of(model, "muscles.*").names)
@@ -172,7 +173,7 @@ class VariedNumbers:
             if own:
                 columns[source] = np.arange(len(names), len(names) + len(own)), np.array([k for _, k in own])
                 names += [name for name, _ in own]
-        return cls(Parameters.of(model, names), columns) if names else None
+        return cls(Parameters.of(model, names), columns)
 
     def drawn(self, draw: Draw) -> Array:
         """(n,) the parameters of a sample."""
@@ -239,7 +240,7 @@ class UncertainTrial:
         else:  # the model's markers at these poses
             self.poses = Motion(model.system, recording.time, recording.q)
             poses, count = model.system.poses(recording.q), len(recording.time)
-            seen = [poses[m.body][1] + matvec(poses[m.body][0], np.array(m.position)) for m in model.markers]
+            seen = [world_point(poses, m.body, m.position) for m in model.markers]
             none = np.zeros((count, 0, 3))
             positions = np.stack([np.broadcast_to(x, (count, 3)) for x in seen], axis=1) if seen else none
             self.markers = Markers(recording.time, tuple(m.name for m in model.markers), positions)
@@ -250,7 +251,7 @@ class UncertainTrial:
         self.sources = tuple(
             name
             for name in matter
-            if (self.markers.names if name in OF_MARKERS else VariedNumbers.of(model, (name,)) is not None)
+            if (self.markers.names if name in OF_MARKERS else VariedNumbers.of(model, (name,)).columns)
         )
         if not self.sources:
             lacking = ", ".join(matter) or "the sources"
@@ -387,11 +388,9 @@ class UncertainCurves(Curves):
 
     def to_dataframe(self) -> pd.DataFrame:
         """Columns NAME, NAME_low and NAME_high over the index time [s]."""
-        low, high = self.bands()
-        columns: dict[str, Array] = {}
-        for k, name in enumerate(self.names):
-            columns |= {name: self.values[:, k], f"{name}_low": low[:, k], f"{name}_high": high[:, k]}
-        return pd.DataFrame(columns, index=pd.Index(self.time, name="time"))
+        columns = [f"{name}{end}" for name in self.names for end in ("", "_low", "_high")]
+        values = np.stack([self.values, *self.bands()], axis=-1).reshape(len(self.time), len(columns))
+        return pd.DataFrame(values, pd.Index(self.time, name="time"), pd.Index(columns))
 
     def curves(self) -> dict[str, Curve]:
         """value, low and high over (time, curve)."""
@@ -412,8 +411,7 @@ class UncertainCurves(Curves):
 
     def unit(self, name: str) -> str:
         """The unit of a curve."""
-        (k,) = indices_of("curve", [name], self.names)
-        return self.units[k]
+        return self.of([name]).units[0]
 
     def fill(self, axes: "Axes", name: str) -> None:
         """The band of a curve over time."""
@@ -432,11 +430,10 @@ class UncertainCurves(Curves):
 
     def draw(self, axes: "Axes", name: str) -> None:
         """A curve and its band over time."""
-        (k,) = indices_of("curve", [name], self.names)
         self.fill(axes, name)
-        axes.plot(self.time, self.values[:, k], color=CURVE_COLOR, label="as recorded")
+        axes.plot(self.time, self.of([name]).values, color=CURVE_COLOR, label="as recorded")
         axes.set_xlabel("time [s]")
-        axes.set_ylabel(f"[{self.units[k]}]")
+        axes.set_ylabel(f"[{self.unit(name)}]")
         axes.set_title(figure_label(name), fontsize=9)
 
 
@@ -524,21 +521,14 @@ def uncertain_torques(
     trial = UncertainTrial(model, recording, inputs, steps, OF_TORQUES)
     bare = trial.poses.check_system(model.without_muscles())
     numbers, moving = VariedNumbers.of(bare, trial.sources), trial.moving()
-    base = None if numbers is None else VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
+    base = VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
+    nominal = base.needed.of_coordinates()
 
-    def needed_of(draw: Draw) -> tuple[JointTorques, VariedDemands | None]:
-        part = trial.moving(draw)
-        varied = None if base is None else base.along(part)
-        return (inverse_dynamics_of_motion(bare, part, loads) if varied is None else varied.needed), varied
+    def evaluate(draw: Draw, varied: VariedDemands) -> pd.DataFrame:
+        return replace(varied.needed, torque=varied.torque(numbers.drawn(draw))).of_coordinates()
 
-    def evaluate(draw: Draw, of_motion: tuple[JointTorques, VariedDemands | None]) -> pd.DataFrame:
-        needed, varied = of_motion
-        if varied is not None and numbers is not None:
-            needed = replace(needed, torque=varied.torque(numbers.drawn(draw)))
-        return needed.of_coordinates()
-
-    nominal = inverse_dynamics_of_motion(bare, moving, loads).of_coordinates()
-    return trial.curves(nominal, list(column_units(nominal).values()), needed_of, evaluate)
+    units = list(column_units(nominal).values())
+    return trial.curves(nominal, units, lambda draw: base.along(trial.moving(draw)), evaluate)
 
 
 @traced_once()
@@ -564,7 +554,7 @@ def uncertain_loads(
     trial, wanted = UncertainTrial(model, recording, inputs, steps, SOURCES), wanted or LoadsWanted()
     rigid = trial.poses.check_system(model.with_rigid_tendons())
     numbers = VariedNumbers.of(rigid, trial.sources)
-    if numbers is None:
+    if not numbers.columns:
         raise ValueError("the model has no strengths, attachments or inertias that could vary")
     base = VariedDemands(rigid, trial.moving(), loads, (wanted.reserves, wanted.cones), numbers.parameters)
     nominal = _solved(base, numbers.parameters.defaults, wanted)

@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.control.checks import MAX_INTERVALS
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint
 from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
 from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
 from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, velocity_of
-from myoquat.analysis.control.problem import Problem
+from myoquat.analysis.control.problem import MAX_INTERVALS, Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
