@@ -1,7 +1,6 @@
 """Optimal control: motions and controls that minimise goals, by collocation on the group and IPOPT."""
 
 from .conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
-from .explanation import Explanation, Finding
 from .forward import Forward, MeasuredMesh, Refinement
 from .goals.base import (
     Accelerations,
@@ -18,13 +17,13 @@ from .goals.base import (
 from .goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
 from .goals.muscles import Effort, MetabolicEnergy, TendonForceRates
 from .goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations, TrackPose, TrackSpeeds
+from .ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
 from .moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve_torques
 from .phases import Join, PhasedSolution, Phases
 from .plants import Equations
 from .points import Point
 from .problem import Problem
-from .solution import Solution
-from .solvers.ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
+from .solution import Explanation, Finding, Solution
 from .transcriptions import (
     TRANSCRIPTIONS,
     Gauss,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
+from myoquat.analysis.motion import MotionWarning, inverse_kinematics
 from myoquat.core import Array, real_array
-from myoquat.data.motions import Markers, Motion, Orientations
+from myoquat.data.motions import Motion
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -51,22 +51,19 @@ def _fitted(statement: Statement, layout: Layout) -> list[Motion]:
     if not followed or not isinstance(plant, ModelPlant) or not isinstance(plant.model, Model) or len(layout.nodes) < 2:
         return []
     times = statement.start + layout.fractions[layout.nodes] * span[0]
-    parts: dict[type, Markers | Orientations] = {}
-    weights: dict[str, float] = {}
-    sensors: tuple[Sensor, ...] = ()
-    for goal in followed:
-        if type(goal) in parts:
-            continue  # the first of each type
-        weights |= goal.weights
-        if isinstance(goal, TrackMarkers):
-            parts[type(goal)] = goal.markers.resampled(times, np.inf)
-        else:
-            sensors, names = goal.sensors, tuple(sensor.name for sensor in goal.sensors)
-            parts[type(goal)] = goal.orientations.select(names).resampled(times, np.inf)
-    data: Any = tuple(parts[own] for own in (TrackMarkers, TrackOrientations) if own in parts)
+    first, weights, data, sensors = dict[type, Any](), dict[str, float](), list[Any](), ()
+    for goal in followed:  # the first of each type
+        if first.setdefault(type(goal), goal) is goal:
+            weights |= goal.weights
+    if TrackMarkers in first:
+        data.append(first[TrackMarkers].markers.resampled(times, np.inf))
+    if TrackOrientations in first:
+        sensors = first[TrackOrientations].sensors
+        names = tuple(sensor.name for sensor in sensors)
+        data.append(first[TrackOrientations].orientations.select(names).resampled(times, np.inf))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MotionWarning)  # names that only the recording has, and locks on the way
-        fit = inverse_kinematics(plant.model, data if len(data) == 2 else data[0], weights, sensors=sensors)
+        fit = inverse_kinematics(plant.model, tuple(data) if len(data) == 2 else data[0], weights, sensors=sensors)
     return [Motion(plant.system, times, fit.q)]
 
 

@@ -12,12 +12,11 @@ from myoquat.core import Array, Record, Solved, check_items, check_types, conten
 
 from .conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
 from .discretization import Part, Posed, Rows, Statement, assembled, constraint_rows
-from .explanation import Explanation, explanation_of
+from .ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from .problem import Problem, check_same_unknowns
 from .program import Block, Program
 from .quantities import Quantities
-from .solution import Solution, solution_of
-from .solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
+from .solution import Explanation, Solution, explanation_of, solution_of
 from .transcriptions import STATE, Slot, Values
 
 

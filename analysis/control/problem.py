@@ -19,16 +19,15 @@ from myoquat.muscle.constraints.path_length import solved_surface
 
 from .conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic, periodic_constraint, periodic_pairs
 from .discretization import Discretization, Posed, Sites, Statement
-from .explanation import explanation_of
 from .forward import MeasuredMesh, Refinement, refined
 from .goals.base import Goal, IntegralGoal
 from .guesses import default_sites, sites_of_mapping, sites_of_motion
+from .ipopt import Ipopt, Progress, run_ipopt
 from .moco import MocoTrajectory, sites_of_trajectory
 from .plants import Equations, ModelPlant, Plant, plant_of
 from .plants.base import Bound, interval
 from .quantities import Ends, Quantities
-from .solution import Solution, goals_at, solution_of
-from .solvers.ipopt import Ipopt, Progress, run_ipopt
+from .solution import Solution, explanation_of, goals_at, solution_of
 from .transcriptions import TRANSCRIPTIONS, Layout, Transcription
 
 MAX_INTERVALS = 100_000  # of a problem; its program has some hundred numbers for each

@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, SolutionStatus
+from myoquat.analysis.control import Equations, Explanation, Ipopt, Problem, Solution, SolutionStatus
 from myoquat.analysis.control.discretization import Sites
-from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.guesses import sites_at_rest
-from myoquat.analysis.control.solvers.ipopt import Iterates
+from myoquat.analysis.control.ipopt import Iterates
 from myoquat.core import FOREIGN, PATH, Array, check_types, digest, frozen, is_foreign, progress_bar
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.trace import trace

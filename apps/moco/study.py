@@ -13,10 +13,10 @@ from myoquat.analysis.control.conditions import BoundaryConstraint, PathConditio
 from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
 from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
+from myoquat.analysis.control.ipopt import Ipopt, Progress
 from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, velocity_of
 from myoquat.analysis.control.problem import MAX_INTERVALS, Problem
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
 from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
 from myoquat.data import Markers, Motion, load_markers

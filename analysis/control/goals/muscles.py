@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
-from myoquat.core import Array, content_key, frozen
+from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vector
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import HillLaw
@@ -66,9 +66,6 @@ class TendonForceRates(IntegralGoal):
         super().check(plant, timed)
         if not isinstance(plant, MuscledPlant) or not _elastic(plant):
             raise ValueError(f"goal {self.title!r}: the model has no muscles with elastic tendons")
-
-    def content(self, plant: Plant) -> Hashable:
-        return "tendon force rates"
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         assert isinstance(plant, MuscledPlant)
@@ -136,9 +133,6 @@ class MetabolicEnergy(IntegralGoal):
 
     def _fibers(self, plant: MuscledPlant) -> MuscleFibers:
         return MuscleFibers.of(plant.equations.muscled, self.cost, self.slow_twitch, self.masses)
-
-    def content(self, plant: Plant) -> Hashable:
-        return content_key((self.cost, self.slow_twitch, dict(self.masses), self.scale))
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         assert isinstance(plant, MuscledPlant)

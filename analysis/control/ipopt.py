@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.program import Pattern, Program
 from myoquat.core import CALLABLE, Array, casadi, check_types, frozen, handled_interrupts
 from myoquat.data.motions import Motion
+
+from .program import Pattern, Program
 
 
 @frozen(eq=False)

@@ -1,1 +1,0 @@
-"""Solvers of nonlinear programs, and how they end."""
