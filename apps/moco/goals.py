@@ -10,7 +10,7 @@ from myoquat.analysis.control.conditions import BoundaryConstraint, PathConditio
 from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnGoal
 from myoquat.analysis.control.goals.forces import TrackContactForces, TrackMoments
 from myoquat.analysis.control.goals.muscles import Effort
-from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
+from myoquat.analysis.control.goals.tracking import FollowsTable, TrackCoordinates, TrackMarkers, TrackOrientations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
 from myoquat.core import Array, frozen, pandas as pd
@@ -22,10 +22,11 @@ from myoquat.data.xml import Element, boolean, complain, number, text, triple
 from myoquat.joints.frames import center, total_mass
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.vectors import matvec, vector
+from myoquat.muscle import Model
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.loads import world_point
 
-from .models import Reading, motion_of_table, tail
+from .models import Reading, tail
 
 
 def name_of(goal: Element) -> str:
@@ -85,7 +86,7 @@ def _squared_states(goal: Element, reading: Reading) -> list[Goal]:
         factors[reading.named(goal, "state", path)] = weight
     if any(names.matching(pattern, {end: end}) for end in names.fibers):
         reading.leave_out(goal, "its normalized tendon forces")
-    reading.note_rates(goal, (name for name, factor in factors.items() if factor))
+    reading.note_rates(goal, factors)
     return [OwnGoal(SquaredStates(tuple(factors.items())), **over_time(goal, reading))] if factors else []
 
 
@@ -107,19 +108,23 @@ def track_states(
     """Follow the columns `chosen` of a table. holder: the element, and how it is read. scaled: weights are over the
     ranges of the columns."""
     element, reading = holder
-    followed, columns = dict[str, float](), list[str]()
+    columns = dict[str, tuple[str, float]]()
     for label, name in chosen.items():
         weight, span = given.get(name, 1.0), float(np.ptp(table[label])) if scaled else 1.0
         if weight and not span:
             complain(element, f"{label!r} is constant, so its range cannot divide its weight")
-        if weight:
-            followed[str(name)] = weight / span
-            columns.append(label)
-    if not followed:
-        return []
-    reading.note_rates(element, followed)
-    time, values = table.index.to_numpy(float), table[columns].to_numpy(float)
-    return [TrackCoordinates(tuple(followed), time, values, weights=followed, **options)]
+        columns[label] = str(name), weight and weight / span
+    reading.note_rates(element, dict(columns.values()))
+    return following(TrackCoordinates, table, columns, options)
+
+
+def following(
+    goal: type[FollowsTable], table: "pd.DataFrame", columns: Mapping[str, tuple[str, float]], options: dict[str, Any]
+) -> list[Goal]:
+    """[the goal that follows columns of a table]: label -> name and weight, of which 0 leaves out; [] for none."""
+    kept = {label: pair for label, pair in columns.items() if pair[1]}
+    time, values, factors = table.index.to_numpy(float), table[list(kept)].to_numpy(float), dict(kept.values())
+    return [goal(tuple(factors), time, values, weights=factors, **options)] if kept else []
 
 
 def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
@@ -166,9 +171,10 @@ def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
     if unknown or not bodies:
         reading.leave_out(goal, f"frames other than bodies: {', '.join(unknown) or 'none is named'}")
         return []
-    motion = motion_of_table(reading.model, reading.table(goal, "states_reference"), reading.names)
+    motion = reading.motion(reading.table(goal, "states_reference"))
     poses = system.poses(motion.q)
-    turned = np.stack([quaternion_from_matrix(poses[body][0]) for body in bodies], axis=1)
+    shape = len(motion.time), 4  # a body that does not turn has one rotation
+    turned = np.stack([np.broadcast_to(quaternion_from_matrix(poses[body][0]), shape) for body in bodies], axis=1)
     sensors = tuple(Sensor(body, body, (1.0, 0.0, 0.0, 0.0)) for body in bodies)
     factors = {tail(path): weight for path, weight in weights(goal, "rotation_weights").items()}
     recorded = Orientations(motion.time, tuple(bodies), turned)
@@ -246,11 +252,8 @@ def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
             complain(goal, f"{peaks.idxmin()!r} is zero throughout and cannot be normalized")
         shown = peaks.iloc[: len(labels)] if reading.shifted_normalization else peaks[labels]
         scale = 1 / shown.to_numpy(float) ** 2
-    given = {velocities[label]: factors.get(label, 1.0) * x for label, x in zip(labels, scale, strict=True)}
-    if not labels:
-        return []
-    time, values = table.index.to_numpy(float), table[labels].to_numpy(float)
-    return [TrackMoments(tuple(given), time, values, weights=given, **over_time(goal, reading))]
+    columns = {x: (velocities[x], factors.get(x, 1.0) * y) for x, y in zip(labels, scale, strict=True)}
+    return following(TrackMoments, table, columns, over_time(goal, reading))
 
 
 GOALS: dict[str, Callable[[Element, Reading], list[Goal]]] = {
@@ -301,13 +304,15 @@ def _final_time(goal: Element, reading: Reading) -> list[Found]:
 
 
 @frozen
-class Pairs:
-    """last[a] - sign first[b] of pairs (a, b, sign): the formula."""
+class Differences:
+    """a - sign b of pairs (a, b, sign), a of the last point, or of the first one if `end` is 0, and b of the first:
+    the formula."""
 
     pairs: tuple[tuple[str, str, float], ...]
+    end: int = 1
 
-    def __call__(self, first: Point, last: Point, duration: Any) -> Array:
-        return vector([last[a] - sign * first[b] for a, b, sign in self.pairs])
+    def __call__(self, *points: Any) -> Array:
+        return vector([points[self.end][a] - sign * points[0][b] for a, b, sign in self.pairs])
 
 
 def _periodic(goal: Element, reading: Reading) -> list[Found]:
@@ -322,7 +327,7 @@ def _periodic(goal: Element, reading: Reading) -> list[Found]:
                 continue
             last, first = (reading.named(pair, what, path) for path in paths)
             pairs.append((last, first, -1.0 if boolean(pair, "negate") else 1.0))
-    return _at_ends(goal, reading, Pairs(tuple(pairs)), len(pairs)) if pairs else []
+    return _at_ends(goal, reading, Differences(tuple(pairs)), len(pairs)) if pairs else []
 
 
 @frozen
@@ -344,21 +349,16 @@ class AngularVelocity:
         )
 
 
-@frozen
-class Unequal:
-    """first[a] - first[b] of pairs of names: the formula."""
-
-    pairs: tuple[tuple[str, str], ...]
-
-    def __call__(self, first: Point, last: Point, duration: Any) -> Array:
-        return vector([first[a] - first[b] for a, b in self.pairs])
+def equal_at_start(model: Model) -> Differences:
+    """Excitation and activation of every muscle with activation dynamics."""
+    pairs = ((m.name, f"{m.name}.activation", 1.0) for m in model.muscles if m.activation_dynamics is not None)
+    return Differences(tuple(pairs), 0)
 
 
 def _initial_activation(goal: Element, reading: Reading) -> list[Found]:
     """Excitation and activation are equal at the start."""
-    dynamic = [m.name for m in reading.model.muscles if m.activation_dynamics is not None]
-    pairs = tuple((name, f"{name}.activation") for name in dynamic)
-    return _at_ends(goal, reading, Unequal(pairs), len(pairs)) if pairs else []
+    rows = equal_at_start(reading.model)
+    return _at_ends(goal, reading, rows, len(rows.pairs)) if rows.pairs else []
 
 
 @frozen

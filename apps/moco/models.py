@@ -1,6 +1,6 @@
 """The model and the tables of a problem of Moco: their files and the operators on them."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +20,8 @@ from myoquat.data.osim.read import read_inner_model
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.tables import labelled
 from myoquat.data.xml import Element, boolean, complain, number, positive, text
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle
 from myoquat.muscle.actuators import delayed
-from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw, PathActuator
 
 PREFIXES = ("", "/jointset", "/forceset")  # before a tail, in a whole path
@@ -45,15 +43,13 @@ class MocoNames:
     states    states of muscles and activations of actuators
     controls  controls, by the names of forces
     fibers    tails of tendon forces, which are fiber lengths in this package
-    couplers  those of the model
     """
 
     values: Mapping[str, str]
     speeds: Mapping[str, str]
     states: Mapping[str, str]
     controls: Mapping[str, str]
-    fibers: Iterable[str] = field(default=())
-    couplers: tuple[Coupler, ...] = ()
+    fibers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Model, added: Mapping[str, str]) -> "MocoNames":
@@ -70,7 +66,6 @@ class MocoNames:
             {f"{name}/activation": f"{name}.activation" for name in active},
             controls | {name: f"{velocity}.torque" for name, velocity in added.items()},
             tuple(f"{m.name}/normalized_tendon_force" for m in model.muscles if getattr(m.law, "states", ())),
-            model.couplers,
         )
 
     @property
@@ -89,109 +84,9 @@ class MocoNames:
 
     def matching(self, pattern: str, known: Mapping[str, str]) -> list[str]:
         """Names among `known` whose whole path matches an expression; ValueError for one that may take too long."""
-        matched, count = matching(pattern, [path for end in known for path in _paths_ending_in(end)]), len(PREFIXES)
-        return [name for k, name in enumerate(known.values()) if any(matched[k * count : (k + 1) * count])]
-
-
-def _paths_ending_in(end: str) -> tuple[str, ...]:
-    """The paths that a tail may have."""
-    return tuple(f"{prefix}/{end}" for prefix in PREFIXES)
-
-
-def read_table(processor: Processor, names: MocoNames, model: Model) -> "pd.DataFrame":
-    """The table of a TableProcessor after its operators, angles in rad, without columns that are not finite throughout,
-    and with rates of angles where Moco's speeds are an angular velocity.
-
-    ModelError for an operator that has no equal here."""
-    assert processor.file is not None
-    table = load_table(processor.file)
-    in_degrees = table.attrs.get("in_degrees")
-    table = table.loc[:, np.isfinite(table.to_numpy(float)).all(axis=0)].rename(columns=str)
-    if in_degrees:
-        turning = _turning(names, model.system)
-        table = table * [DEGREE if names.state(label) in turning else 1.0 for label in table]
-    table = rates_of_states(model, table, False, model.start)
-    return operated(table, processor, names)
-
-
-def operated(table: "pd.DataFrame", processor: Processor, names: MocoNames) -> "pd.DataFrame":
-    """The table after the operators of a TableProcessor, one after the other."""
-    for operator in processor.operators:
-        if operator.tag not in TABLE_OPERATORS:
-            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(TABLE_OPERATORS)}")
-        table = TABLE_OPERATORS[operator.tag](table, operator, names)
-    return table
-
-
-def motion_of_table(model: Model, table: "pd.DataFrame", names: MocoNames) -> Motion:
-    """The motion of a model whose coordinates a table gives; those that it lacks stay at the model's start."""
-    known = set(names.values.values())
-    columns = {names.state(label): table[label] for label in table if names.state(label) in known}
-    if not columns:
-        raise ValueError("the table has no coordinate of the model")
-    q, _ = states_from_motion(model, pd.DataFrame(columns), in_degrees=False, start=model.start)
-    return Motion(model.system, table.index.to_numpy(float), q)
-
-
-def with_rates(table: "pd.DataFrame", names: MocoNames) -> "pd.DataFrame":
-    """The table with the speeds of coordinates, derivatives of their splines, where it has none."""
-    known, own = {names.state(label) for label in table}, {end.rsplit("/", 1)[0]: end for end in names.speeds}
-    added = {label: own[place] for label in table if (place := tail(label).removesuffix("/value")) in own}
-    added = {label: end for label, end in added.items() if names.speeds[end] not in known}
-    rates = (
-        smoothed_columns(table.index.to_numpy(float), table[list(added)].to_numpy(float), None)[1] if added else None
-    )
-    return table if rates is None else table.assign(**labelled([f"/jointset/{end}" for end in added.values()], rates))
-
-
-def _speeds(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
-    """`with_rates`, in place of speeds that are there unless the operator keeps them."""
-    ends = {tail(label): label for label in table}
-    stated = [label for end, label in ends.items() if end in names.speeds and f"{end[:-5]}value" in ends]
-    return with_rates(table.drop(columns=stated) if boolean(operator, OVERWRITE, True) else table, names)
-
-
-def _coupled(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
-    """The table with the values of coordinates that couplers drive behind its columns."""
-    ends = {name: end for end, name in names.values.items()}
-    for coupler in names.couplers:
-        labels = {names.state(label): label for label in table}
-        if coupler.independent not in labels:
-            complain(operator, f"the table has no column of {coupler.independent!r}")
-        if coupler.dependent in labels and not boolean(operator, OVERWRITE, True):
-            continue
-        driver = table[labels[coupler.independent]].to_numpy(float)
-        table = table.drop(columns=labels.get(coupler.dependent, []))
-        values = coupler.scale * coupler.function.value(driver)
-        table = table.assign(**{f"/jointset/{ends[coupler.dependent]}": values})
-    return table
-
-
-def _turning(names: MocoNames, system: ArticulatedSystem) -> set[str | None]:
-    """Names of coordinates and velocities that are angles and their rates."""
-    q = zip(system.coordinate_names, turning_entries(system, "q"), strict=True)
-    u = zip(system.velocity_names, turning_entries(system, "u"), strict=True)
-    return {name for name, turns in (*q, *u) if turns}
-
-
-def _low_pass(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
-    cutoff, gaps = number(operator, "cutoff_frequency", -1.0), table.columns[table.isna().any()]
-    if cutoff == -1:  # not filtered in Moco, which raises an error for others that are not positive
-        return table
-    if len(gaps):
-        complain(operator, f"column {gaps[0]!r} has gaps, which this filter cannot pass: fill them in the file")
-    values, *_ = smoothed_columns(table.index.to_numpy(float), table.to_numpy(float), cutoff)
-    return pd.DataFrame(values, table.index, table.columns)
-
-
-OVERWRITE = "overwrite_existing_columns"
-DONE_ANYWAY = ("TabOpConvertDegreesToRadians", "TabOpUseAbsoluteStateNames")  # columns are found without paths
-TABLE_OPERATORS: "dict[str, Callable[[pd.DataFrame, Element, MocoNames], pd.DataFrame]]" = {
-    "TabOpAppendCoordinateValueDerivativesAsSpeeds": _speeds,
-    "TabOpAppendCoupledCoordinateValues": _coupled,
-    "TabOpLowPassFilter": _low_pass,
-    **dict.fromkeys(DONE_ANYWAY, lambda table, operator, names: table),
-}
+        matched = matching(pattern, [f"{prefix}/{end}" for end in known for prefix in PREFIXES])
+        whole = np.reshape(matched, (len(known), len(PREFIXES))).any(axis=1)
+        return [name for name, matches in zip(known.values(), whole, strict=True) if matches]
 
 
 LEAST_CONTROL = 0.01  # min_control of muscles whose file says nothing, but of those of De Groote and Fregly
@@ -229,7 +124,10 @@ class Reading:
         else:
             model = load_model(path, rotations="file")
         controls, found = read_control_bounds(path), cls(file, model, unsupported, shifted)
-        found.bounds = {m.name: _least(m, controls.get(m.name, (None, None))) for m in model.muscles}
+        for muscle in model.muscles:  # bounds of its control in its file, or those of OpenSim
+            low, high = controls.get(muscle.name, (None, None))
+            least = 0.0 if isinstance(muscle.law, (DeGrooteFregly2016, PathActuator)) else LEAST_CONTROL
+            found.bounds[muscle.name] = least if low is None else low, 1.0 if high is None else high
         for operator in processor.operators:
             if operator.tag not in MODEL_OPERATORS:
                 complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(MODEL_OPERATORS)}")
@@ -250,7 +148,41 @@ class Reading:
 
     def table(self, goal: Element, name: str) -> "pd.DataFrame":
         """The table of a goal's TableProcessor; ModelError where it names no file."""
-        return read_table(self.file.table(goal, name), self.names, self.model)
+        return self.read(self.file.table(goal, name))
+
+    def read(self, processor: Processor) -> "pd.DataFrame":
+        """The table of a TableProcessor after its operators, angles in rad, without columns that are not finite
+        throughout, and with rates of angles where Moco's speeds are an angular velocity.
+
+        ModelError for an operator that has no equal here."""
+        assert processor.file is not None
+        table = load_table(processor.file)
+        in_degrees = table.attrs.get("in_degrees")
+        table = table.loc[:, np.isfinite(table.to_numpy(float)).all(axis=0)].rename(columns=str)
+        if in_degrees:
+            system = self.model.system
+            named = {"q": system.coordinate_names, "u": system.velocity_names}
+            turning = {name for of, names in named.items()
+                       for name, turns in zip(names, turning_entries(system, of), strict=True) if turns}  # fmt: skip
+            table = table * [DEGREE if self.names.state(label) in turning else 1.0 for label in table]
+        return self.operated(rates_of_states(self.model, table, False, self.model.start), processor)
+
+    def operated(self, table: "pd.DataFrame", processor: Processor) -> "pd.DataFrame":
+        """The table after the operators of a TableProcessor, one after the other."""
+        for operator in processor.operators:
+            if operator.tag not in TABLE_OPERATORS:
+                complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(TABLE_OPERATORS)}")
+            table = TABLE_OPERATORS[operator.tag](self, table, operator)
+        return table
+
+    def motion(self, table: "pd.DataFrame") -> Motion:
+        """The motion whose coordinates a table gives; those that it lacks stay at the model's start."""
+        known, model = set(self.names.values.values()), self.model
+        columns = {name: table[label] for label in table if (name := self.names.state(label)) in known}
+        if not columns:
+            raise ValueError("the table has no coordinate of the model")
+        q, _ = states_from_motion(model, pd.DataFrame(columns), in_degrees=False, start=model.start)
+        return Motion(model.system, table.index.to_numpy(float), q)
 
     def check_used(self, element: Element, table: "pd.DataFrame", known: Container[str | None], option: str) -> None:
         """ModelError for a column that is none of the known states, unless an option of the element allows that."""
@@ -262,21 +194,74 @@ class Reading:
         """Note what has no equal here."""
         self.unsupported.count(element, why)
 
-    def note_rates(self, element: Element, names: Iterable[str]) -> None:
-        """Note velocities of a goal, among these names, that are an angular velocity in Moco, and rates here."""
+    def note_rates(self, element: Element, factors: Mapping[str, float]) -> None:
+        """Note velocities of a goal that are an angular velocity in Moco, and rates here: those whose factor counts."""
         rates = {velocity_of(self.model.system, name) for three in angular_triples(self.model) for name in three}
-        if changed := sorted(rates & {*names}):
+        if changed := sorted(name for name in rates if factors.get(name)):
             self.leave_out(element, f"{', '.join(changed)} are an angular velocity there, and rates of angles here")
 
 
-def _least(muscle: Muscle, given: tuple[float | None, float | None]) -> Interval:
-    """Bounds of a muscle's control in its file, or those of OpenSim."""
-    least = 0.0 if isinstance(muscle.law, (DeGrooteFregly2016, PathActuator)) else LEAST_CONTROL
-    low, high = given
-    return least if low is None else low, 1.0 if high is None else high
+# ---- tables ----------------------------------------------------------------------------------------------------
+
+OVERWRITE = "overwrite_existing_columns"
 
 
-# ---- operators -------------------------------------------------------------------------------------------------
+def with_rates(reading: Reading, table: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with the speeds of coordinates, derivatives of their splines, where it has none."""
+    names = reading.names
+    known, own = {names.state(label) for label in table}, {end.rsplit("/", 1)[0]: end for end in names.speeds}
+    added = {label: own[place] for label in table if (place := tail(label).removesuffix("/value")) in own}
+    added = {label: end for label, end in added.items() if names.speeds[end] not in known}
+    if not added:
+        return table
+    _, rates, *_ = smoothed_columns(table.index.to_numpy(float), table[list(added)].to_numpy(float), None)
+    return table.assign(**labelled([f"/jointset/{end}" for end in added.values()], rates))
+
+
+def _speeds(reading: Reading, table: "pd.DataFrame", operator: Element) -> "pd.DataFrame":
+    """`with_rates`, in place of speeds that are there unless the operator keeps them."""
+    ends, speeds = {tail(label): label for label in table}, reading.names.speeds
+    stated = [label for end, label in ends.items() if end in speeds and f"{end[:-5]}value" in ends]
+    return with_rates(reading, table.drop(columns=stated) if boolean(operator, OVERWRITE, True) else table)
+
+
+def _coupled(reading: Reading, table: "pd.DataFrame", operator: Element) -> "pd.DataFrame":
+    """The table with the values of coordinates that couplers drive behind its columns."""
+    names = reading.names
+    ends = {name: end for end, name in names.values.items()}
+    for coupler in reading.model.couplers:
+        labels = {names.state(label): label for label in table}
+        if coupler.independent not in labels:
+            complain(operator, f"the table has no column of {coupler.independent!r}")
+        if coupler.dependent in labels and not boolean(operator, OVERWRITE, True):
+            continue
+        driver = table[labels[coupler.independent]].to_numpy(float)
+        table = table.drop(columns=labels.get(coupler.dependent, []))
+        values = coupler.scale * coupler.function.value(driver)
+        table = table.assign(**{f"/jointset/{ends[coupler.dependent]}": values})
+    return table
+
+
+def _low_pass(reading: Reading, table: "pd.DataFrame", operator: Element) -> "pd.DataFrame":
+    cutoff, gaps = number(operator, "cutoff_frequency", -1.0), table.columns[table.isna().any()]
+    if cutoff == -1:  # not filtered in Moco, which raises an error for others that are not positive
+        return table
+    if len(gaps):
+        complain(operator, f"column {gaps[0]!r} has gaps, which this filter cannot pass: fill them in the file")
+    values, *_ = smoothed_columns(table.index.to_numpy(float), table.to_numpy(float), cutoff)
+    return pd.DataFrame(values, table.index, table.columns)
+
+
+DONE_ANYWAY = ("TabOpConvertDegreesToRadians", "TabOpUseAbsoluteStateNames")  # columns are found without paths
+TABLE_OPERATORS: "dict[str, Callable[[Reading, pd.DataFrame, Element], pd.DataFrame]]" = {
+    "TabOpAppendCoordinateValueDerivativesAsSpeeds": _speeds,
+    "TabOpAppendCoupledCoordinateValues": _coupled,
+    "TabOpLowPassFilter": _low_pass,
+    **dict.fromkeys(DONE_ANYWAY, lambda reading, table, operator: table),
+}
+
+
+# ---- models ----------------------------------------------------------------------------------------------------
 
 
 def _of_model(change: Callable[[Model], Model]) -> Callable[[Reading, Element], None]:
@@ -349,11 +334,9 @@ def _welds(found: Reading, operator: Element) -> None:
 
 def _paths(found: Reading, operator: Element) -> None:
     """Paths that are functions of coordinates."""
-    paths, known = (
-        load_paths(_file(found, operator, "paths_file")),
-        set(found.model.muscle_names),
-    )
-    found.model = found.model.with_fitted_paths({name: path for name, path in paths.items() if name in known})
+    paths = load_paths(_file(found, operator, "paths_file"))
+    muscles = (name for name in found.model.muscle_names if name in paths)
+    found.model = found.model.with_fitted_paths({name: paths[name] for name in muscles})
 
 
 def _reserves(found: Reading, operator: Element) -> None:

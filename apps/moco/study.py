@@ -38,8 +38,8 @@ from myoquat.joints.errors import ModelError
 from myoquat.muscle import Model, Parameters, parameter_names
 from myoquat.muscle.actuators import delayed
 
-from .goals import ENDS, GOALS, PATHS, AngularVelocity, SquaredStates, Unequal, track_states
-from .models import Reading, motion_of_table, operated, read_table, with_rates
+from .goals import ENDS, GOALS, PATHS, AngularVelocity, SquaredStates, equal_at_start, track_states
+from .models import Reading, with_rates
 
 Bounds = dict[str, dict[str, Interval]]  # by name: of a Problem's arguments "bounds", "initial" and "final"
 
@@ -101,31 +101,25 @@ def read_settings(
     if implicit and boolean(solver, "minimize_implicit_multibody_accelerations"):
         weight = number(solver, "implicit_multibody_accelerations_weight", 1.0)
         goals.append(Accelerations(weight=weight, name="multibody_accelerations"))
-    return intervals, _transcription(solver), _ipopt(solver), goals
-
-
-def _transcription(solver: Element) -> Transcription:
     scheme = text(solver, "transcription_scheme", SCHEME)
     linear = boolean(solver, "interpolate_control_mesh_interior_points", True)
-    if scheme in ("hermite-simpson", "trapezoidal"):
-        return HermiteSimpson(linear_controls=linear) if scheme == "hermite-simpson" else Trapezoid()
-    found = re.fullmatch(r"legendre-gauss(-radau)?-([1-9])", scheme)
-    if found is None:
+    staged = re.fullmatch(r"legendre-gauss(-radau)?-([1-9])", scheme)
+    method: Transcription = Trapezoid() if scheme == "trapezoidal" else HermiteSimpson(linear_controls=linear)
+    if staged is not None:
+        method = (Radau if staged[1] else Gauss)(int(staged[2]), linear)
+    elif scheme not in (SCHEME, "trapezoidal"):
         complain(solver.find("transcription_scheme"), f"the transcription {scheme!r} is not known")
-    return (Radau if found[1] else Gauss)(int(found[2]), linear)
-
-
-def _ipopt(solver: Element) -> Ipopt:
     tolerance, feasible, most = (
         number(solver, f"optim_{name}", -1.0)
         for name in ("convergence_tolerance", "constraint_tolerance", "max_iterations")
     )
-    return Ipopt(
+    ipopt = Ipopt(
         tolerance if tolerance > 0 else IPOPT.tolerance,
         feasible if feasible > 0 else IPOPT.constraint_tolerance,
         int(most) if most > 0 else IPOPT.max_iterations,
         text(solver, "optim_hessian_approximation", IPOPT.hessian),
     )
+    return intervals, method, ipopt, goals
 
 
 RANGE = (-10.0, 10.0)  # of coordinates whose file has none, in rad and m
@@ -281,9 +275,9 @@ def _track(reading: Reading) -> MocoStudy:
     times, followed = [], None
     states, markers = (_reference(reading, f"{name}_reference") for name in ("states", "markers"))
     if states is not None:
-        followed = read_table(states, reading.names, reading.model)
+        followed = reading.read(states)
         if boolean(root, "track_reference_position_derivatives"):
-            followed = with_rates(followed, reading.names)
+            followed = with_rates(reading, followed)
         goals += _states(reading, followed)
         times.append(followed.index.to_numpy(float))
     if markers is not None:
@@ -337,7 +331,7 @@ def _reference(reading: Reading, name: str) -> Processor | None:
 def _markers(reading: Reading, processor: Processor) -> TrackMarkers:
     assert processor.file is not None
     root, table = reading.file.root, load_markers(processor.file).to_dataframe()
-    markers = Markers.from_dataframe(operated(table, processor, reading.names))
+    markers = Markers.from_dataframe(reading.operated(table, processor))
     given = {name: w for name, w in weights(root, "markers_weight_set").items() if name in markers.names}
     weight = number(root, "markers_global_tracking_weight", 1.0)
     return TrackMarkers(markers, weights=given, weight=weight, name="marker_tracking")
@@ -362,21 +356,22 @@ def _guess_of_tool(
 
 def _inverse(reading: Reading) -> MocoStudy:
     """Least excitations of a motion that is prescribed."""
-    root, model, table = reading.file.root, reading.model, reading.table(reading.file.root, "kinematics")
+    root, table = reading.file.root, reading.table(reading.file.root, "kinematics")
     reading.check_used(root, table, {*reading.names.all_states.values()}, "kinematics_allow_extra_columns")
     if text(root, "output_paths", ""):
         reading.leave_out(root.find("output_paths") or root, "outputs")
     tolerance, feasible = (number(root, f"{x}_tolerance", INVERSE_TOLERANCE) for x in ("convergence", "constraint"))
     solver = Ipopt(tolerance, feasible, int(number(root, "max_iterations", IPOPT_ITERATIONS)), "limited-memory")
-    dynamic = tuple((m.name, f"{m.name}.activation") for m in model.muscles if m.activation_dynamics is not None)
-    zeros = (0.0,) * len(dynamic)
-    held = (BoundaryConstraint("initial_activation", Unequal(dynamic), zeros, zeros),) if dynamic else ()
+    started = equal_at_start(reading.model)
+    zeros = (0.0,) * len(started.pairs)
+    held = (BoundaryConstraint("initial_activation", started, zeros, zeros),) if zeros else ()
     found = own_bounds(reading, None)
-    found["bounds"] |= {state: found["bounds"][name] for name, state in dynamic if name in found["bounds"]}
+    limits = found["bounds"]
+    limits |= {state: limits[name] for name, state, _ in started.pairs if name in limits}
     start, end, intervals = _span(root, [table.index.to_numpy(float)])
     problem = _problem(
         reading, found, duration=end - start, start=start, goals=_inverse_goals(reading), intervals=intervals,
-        transcription=HermiteSimpson(), constraints=held, prescribed=motion_of_table(model, table, reading.names),
+        transcription=HermiteSimpson(), constraints=held, prescribed=reading.motion(table),
     )  # fmt: skip
     return MocoStudy(reading.file.name, problem, solver, None, ())
 
@@ -456,33 +451,28 @@ def _study(reading: Reading) -> MocoStudy:
     return MocoStudy(file.name, problem, ipopt, guess, ())
 
 
-READ: Mapping[str, Callable[[Element, Reading], Sequence[Goal | BoundaryConstraint]]] = {**GOALS, **ENDS}
+READ: Mapping[str, Callable[[Element, Reading], Sequence[Any]]] = {**GOALS, **ENDS}
 
 
 def _goals_and_constraints(
     reading: Reading, phase: Element
 ) -> tuple[list[Goal], list[PathCondition | BoundaryConstraint]]:
     """Goals that are enabled, and constraints; those without an equal are noted."""
-    goals: list[Goal] = []
-    constraints: list[PathCondition | BoundaryConstraint] = []
+    found = list[Any]()
     for element in children(phase, "goals"):
+        as_constraint = text(element, "mode", "") == "endpoint_constraint"
         if not boolean(element, "enabled", True):
             continue
-        as_constraint = text(element, "mode", "") == "endpoint_constraint"
-        if element.tag not in ENDS and (element.tag not in GOALS or as_constraint):
+        if element.tag in ENDS or (element.tag in GOALS and not as_constraint):
+            found += READ[element.tag](element, reading)
+        else:
             reading.leave_out(element, "goal as a constraint" if as_constraint else "goal")
-            continue
-        for found in READ[element.tag](element, reading):
-            if isinstance(found, Goal):
-                goals.append(found)
-            else:
-                constraints.append(found)
     for element in children(phase, "path_constraints"):
         if element.tag in PATHS:
-            constraints += PATHS[element.tag](element, reading)
+            found += PATHS[element.tag](element, reading)
         else:
             reading.leave_out(element, "path constraint")
-    return goals, constraints
+    return [x for x in found if isinstance(x, Goal)], [x for x in found if not isinstance(x, Goal)]
 
 
 def _times(reading: Reading, phase: Element) -> tuple[float, float | Interval]:
