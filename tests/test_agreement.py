@@ -45,7 +45,7 @@ def _tape(kernel):
     """The kernel's formula as a tape without calls."""
     traced, tracer = kernel._traced, Tracer()
     inputs = tracer.inputs(sum(traced.signature.input_sizes))
-    return tape_of(tracer, inputs, interpret(traced.tape, inputs, in_terms(tracer), traced.unrolled()))
+    return tape_of(tracer, inputs, interpret(traced.tape, inputs, in_terms(tracer), traced.inner))
 
 
 def _walk(tape, rows):

@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import frozen
 from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import check_differentiable, pull_back, push_forward, released
 from myoquat.kernels.tracing.tape import (
-    Apply,
-    Construct,
-    Inner,
     Pattern,
+    PlacedConstruct,
     Shape,
     Signature,
     Traced,
@@ -28,25 +25,12 @@ from myoquat.kernels.tracing.tape import (
 )
 from myoquat.kernels.tracing.trace import needed_constructs
 
-from .jacobian_entries import Entries, Evaluation, entries_of
+from .jacobian_entries import Entries, entries_of
+from .while_loop import WhileLoop
 
 Names = str | Sequence[str] | None
 Derivative = Callable[[Traced, Names, Names], Traced]
 Flat = dict[str, list[Any]]  # name -> the components of an input or output, in order
-
-
-@frozen
-class _Placed:
-    """A construct in a derivative, with the terms that it takes and those that stand for what it gives."""
-
-    construct: Construct
-    operands: list[Scalar]
-    results: list[Term]
-
-    @property
-    def name(self) -> str:
-        """That of a loop."""
-        return str(getattr(self.construct, "name", "loop"))
 
 
 @dataclass
@@ -57,7 +41,7 @@ class _Opened:
     tracer: Tracer
     inputs: Flat
     outputs: Flat
-    loops: list[_Placed]
+    loops: list[PlacedConstruct]
 
     def check(self, values: Sequence[Scalar], columns: Sequence[str]) -> None:
         """ValueError if the derivative of values by the inputs passes through a loop."""
@@ -71,7 +55,7 @@ class _Opened:
         name: str,
         added: dict[str, tuple[list[Term], Shape]],
         outputs: dict[str, tuple[list[Scalar], Shape]],
-        evaluations: Sequence[Evaluation] = (),
+        evaluations: Sequence[PlacedConstruct] = (),
     ) -> Traced:
         """The formula with the inputs, `added` inputs, and `outputs`, with the compressed Jacobians in them."""
         signature = Signature(
@@ -81,12 +65,12 @@ class _Opened:
         )
         operands = [*_joined(self.inputs, self.inputs), *itertools.chain(*(x for x, _ in added.values()))]
         results = self.released([*itertools.chain(*(x for x, _ in outputs.values()))])
-        directions = [_Placed(one.construct, self.released(one.operands), one.results) for one in evaluations]
+        directions = [replace(one, operands=self.released(one.operands)) for one in evaluations]
         wanted = [*results, *itertools.chain(*(x.operands for x in directions))]
         constructs = [*needed_constructs(wanted, self.loops), *directions]
         for construct in constructs:
             operands, results = [*operands, *construct.results], [*results, *construct.operands]
-        return Traced(tape_of(self.tracer, operands, results), signature, tuple(x.construct for x in constructs))
+        return Traced(tape_of(self.tracer, operands, results), signature, tuple(x.traced() for x in constructs))
 
     def released(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Derivatives in which solutions of equations move again."""
@@ -123,16 +107,13 @@ def _opened(formula: Traced, of: Names, wrt: Names) -> tuple[_Opened, list[str],
     """The formula, and the names of the outputs and inputs; ValueError where a derivative passes through a loop."""
     signature, tracer = formula.signature, Reciprocals()
     inputs = {name: tracer.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
-    loops: list[_Placed] = []
+    loops: list[PlacedConstruct] = []
 
-    def of_loop(loop: Construct) -> Inner:
-        def function(apply: Apply, operands: list[Any]) -> list[Any]:
-            loops.append(_Placed(loop, operands, tracer.inputs(loop.ends.gives)))
-            return list(loops[-1].results)
+    def of_loop(loop: WhileLoop, operands: list[Any]) -> list[Any]:
+        loops.append(PlacedConstruct(operands, tracer.inputs(loop.ends.gives), lambda: loop, loop.name))
+        return list(loops[-1].results)
 
-        return Inner(function, *loop.ends)
-
-    results = iter(interpret(formula.tape, _joined(inputs, inputs), in_terms(tracer), formula.unrolled(of_loop)))
+    results = iter(interpret(formula.tape, _joined(inputs, inputs), in_terms(tracer), formula.inner, of_loop))
     outputs = {
         name: [*itertools.islice(results, size)]
         for name, size in zip(signature.outputs, signature.output_sizes, strict=True)

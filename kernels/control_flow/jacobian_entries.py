@@ -15,7 +15,7 @@ from myoquat.core import frozen
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import gradients, links, passes, push_forward
-from myoquat.kernels.tracing.tape import tape_of
+from myoquat.kernels.tracing.tape import PlacedConstruct, tape_of
 
 from .table_loop import Block, Run, TableLoop, TracedRows
 
@@ -37,21 +37,13 @@ _MAX_UNROLLED_DIRECTIONS = 4  # and as many times those of one direction
 Link = tuple[Term, Term, Rule]  # a term, the argument through which it moves, and the rule of their derivative
 
 
-class Evaluation(NamedTuple):
-    """A compressed Jacobian in a formula, a loop whose rows are the directions, with the terms that it takes and those
-    that stand for its results, direction after direction."""
-
-    construct: TableLoop
-    operands: list[Term]
-    results: list[Term]
-
-
 @frozen
 class Entries:
-    """The entries (row, column) that are not structurally zero, and the evaluations that give some of them."""
+    """The entries (row, column) that are not structurally zero, and what gives some of them: compressed Jacobians in
+    the formula. Each is a loop whose rows are the directions, with results direction after direction."""
 
     values: dict[tuple[int, int], Scalar]
-    evaluations: tuple[Evaluation, ...] = ()
+    evaluations: tuple[PlacedConstruct, ...] = ()
 
 
 def entries_of(
@@ -295,7 +287,7 @@ class _Direction:
             (self.conditions[bits],) = self.tracer.inputs(1)
         return self.conditions[bits]
 
-    def evaluation(self, results: Iterable[Term]) -> Evaluation:
+    def evaluation(self, results: Iterable[Term]) -> PlacedConstruct:
         """The evaluation over all directions, which gives what moves at the results."""
         moved = [self.moved[x][0] for x in results]
         symbols, columns = [*self.seeds, *self.conditions.values()], [*self.columns, *self.conditions]
@@ -311,4 +303,4 @@ class _Direction:
             (TracedRows(tape, seeds, (takes,), (gives,)),), (Run(0, 0, self.count),), cells,
             tuple(range(size, cells)), tuple(range(size)),
         )  # fmt: skip
-        return Evaluation(loop, list(self.shared), self.outside.inputs(size))
+        return PlacedConstruct(list(self.shared), self.outside.inputs(size), lambda: loop)

@@ -12,35 +12,12 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, digest, frozen
-from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
-from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.tracing.context import entered, shared_trace
-from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Traced, interpret
+from myoquat.kernels.tracing.tape import Apply, Ends, OfLoop, PlacedConstruct, Traced, interpret
 from myoquat.kernels.tracing.trace import name_of, trace
 
 MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
-
-
-@frozen
-class PendingCall:
-    """A call met while a formula was traced: of what, what goes in, and the symbols that stand for what comes out."""
-
-    formula: "partial[Any]"
-    operands: list[Scalar]
-    results: list[Term]
-
-    def traced(self) -> "OutOfLineCall":
-        """The call with its formula traced, once for all calls in the kernels of a model."""
-        sizes = len(self.operands), len(self.results)
-        key = (self.formula.func, *map(id, self.formula.args), *sizes)
-        traced, _ = shared_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
-        return OutOfLineCall(
-            traced
-        )  # beside the trace its formula is kept, so that the identities in the key stay its own
-
-    def _trace(self) -> Traced:
-        sizes = {"given": len(self.operands)}, {"result": len(self.results)}
-        return trace(self.formula, *sizes, name_of(self.formula))
 
 
 @frozen
@@ -64,12 +41,9 @@ class OutOfLineCall:
         """Text that two calls share only if they are of the same formula."""
         return digest("called", self.formula.identity())
 
-    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+    def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """The formula in its place."""
-        formula = self.formula
-        return Inner(
-            lambda apply, operands: interpret(formula.tape, operands, apply, formula.unrolled(of_loop)), *self.ends
-        )
+        return interpret(self.formula.tape, operands, apply, self.formula.inner, of_loop)
 
 
 def out_of_line_call(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:
@@ -84,9 +58,22 @@ def out_of_line_call(formula: Callable[..., Any], own: tuple[Any, ...], x: Array
         result: Array = formula(*own, x)
         return result
     pending, tracer = entry
-    symbols = symbols_of(tracer, (size,))
-    pending.append(PendingCall(partial(formula, *own), list(np.asarray(x).flat), list(np.asarray(symbols).flat)))
-    return symbols.view(SymbolArray)
+    symbols, operands = symbols_of(tracer, (size,)), list(np.asarray(x).flat)
+
+    def traced() -> OutOfLineCall:
+        """Once for all calls in the kernels of a model. Beside the trace its formula is kept, so that the identities in
+        the key stay its own."""
+
+        def make() -> tuple[Traced, Any]:
+            of_own = partial(formula, *own)
+            return trace(of_own, {"given": len(operands)}, {"result": size}, name_of(formula)), own
+
+        return OutOfLineCall(
+            shared_trace("formulas", (formula, *map(id, own), len(operands), size), MAX_FORMULAS_KEPT, make)[0]
+        )
+
+    pending.append(PlacedConstruct(operands, list(np.asarray(symbols).flat), traced))
+    return symbols
 
 
 def holds_symbols(value: Any) -> bool:

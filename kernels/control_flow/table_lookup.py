@@ -4,17 +4,16 @@
 entries. The kernel holds the table as constants and one bisection.
 """
 
-from collections.abc import Set
-from dataclasses import replace
+from collections.abc import Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, digest, frozen
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
-from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.symbolic.terms import Term
 from myoquat.kernels.tracing.context import entered
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop
+from myoquat.kernels.tracing.tape import Apply, Ends, Node, OfLoop, PlacedConstruct
 
 
 @frozen
@@ -40,21 +39,18 @@ class Lookup:
         """Text that two tables share only if they hold the same."""
         return digest("lookup", str(self.gives), np.array([self.knots, *self.columns]).tobytes())
 
-    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+    def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """The chain of selections."""
 
-        def function(apply: Apply, operands: list[Any]) -> list[Any]:
-            def number(value: float) -> Any:
-                return apply(Node("const", number=value))
+        def number(value: float) -> Any:
+            return apply(Node("const", number=value))
 
-            values = [number(column[0]) for column in self.columns]
-            for k in range(1, len(self.knots)):
-                after = apply(Node("le", 0, 0), number(self.knots[k]), operands[0])
-                entries = [number(column[k]) for column in self.columns]
-                values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
-            return values
-
-        return Inner(function, *self.ends)
+        values = [number(column[0]) for column in self.columns]
+        for k in range(1, len(self.knots)):
+            after = apply(Node("le", 0, 0), number(self.knots[k]), operands[0])
+            entries = [number(column[k]) for column in self.columns]
+            values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
+        return values
 
     def halved(self) -> Array:
         """(1 + m, n) knots and columns, n the next power of two; behind the last knot its entries again."""
@@ -64,30 +60,14 @@ class Lookup:
         return np.stack([np.pad(self.knots, (0, more), constant_values=np.inf), *rows])
 
 
-@frozen
-class PendingLookup:
-    """A search met while a formula was traced: where, in what, and the symbols that stand for the entries."""
+def _placed(x: Term, table: Lookup, results: Sequence[Term]) -> PlacedConstruct:
+    """The search in a table at x, in a formula that is traced."""
 
-    x: Term
-    table: Lookup
-    results: list[Term]
+    def pruned(live: Set[Term]) -> PlacedConstruct:
+        used = [k for k, symbol in enumerate(results) if symbol in live]
+        return _placed(x, Lookup(table.knots, tuple(table.columns[k] for k in used)), [results[k] for k in used])
 
-    @property
-    def operands(self) -> list[Scalar]:
-        """What goes in."""
-        return [self.x]
-
-    def pruned(self, live: Set[Term]) -> "PendingLookup | None":
-        """The search for those entries that are among the terms that are needed, None if there are none."""
-        used = [k for k, symbol in enumerate(self.results) if symbol in live]
-        if not used:
-            return None
-        table = replace(self.table, columns=tuple(self.table.columns[k] for k in used))
-        return replace(self, table=table, results=[self.results[k] for k in used])
-
-    def traced(self) -> Lookup:
-        """The table."""
-        return self.table
+    return PlacedConstruct([x], results, lambda: table, pruned=pruned)
 
 
 def table_lookup(x: Array, knots: Array, columns: Array) -> Array | None:
@@ -103,5 +83,5 @@ def table_lookup(x: Array, knots: Array, columns: Array) -> Array | None:
     result = symbols_of(tracer, (*np.shape(x), len(columns)))
     for place, row in zip(flat, np.asarray(result).reshape(len(flat), -1), strict=True):
         term = place if type(place) is Term else tracer.constant(float(place))
-        pending.append(PendingLookup(term, table, list(row)))
+        pending.append(_placed(term, table, list(row)))
     return result.view(SymbolArray)

@@ -19,9 +19,9 @@ import numpy as np
 from myoquat.core import Array, digest, frozen
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.operations import OPERATIONS
-from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
+from myoquat.kernels.symbolic.terms import Term, number_of
 from myoquat.kernels.tracing.context import entered
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, arguments, interpret
+from myoquat.kernels.tracing.tape import Apply, Ends, Node, OfLoop, PlacedConstruct, Tape, arguments, interpret
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
 
 from .out_of_line_call import OutOfLineCall, out_of_line_call
@@ -141,7 +141,7 @@ def table_loop(cells: Array, types: Sequence[RowType], order: Sequence[Run], siz
     pending, tracer = entry
     result = symbols_of(tracer, (size,))
     outputs = dict(enumerate(np.asarray(result).flat))
-    pending.append(PendingTableLoop(flat, np.flatnonzero(known), tuple(types), tuple(order), outputs))
+    pending.append(_Pending(flat, np.flatnonzero(known), tuple(types), tuple(order), outputs).placed())
     return result
 
 
@@ -178,7 +178,7 @@ def _row_by_row(cells: Array, types: Sequence[RowType], order: Sequence[Run]) ->
 
 
 @frozen
-class PendingTableLoop:
+class _Pending:
     """A loop met while a formula was traced: its cells, those known at the start, and the symbols that stand for the
     cells of the result. `kept`: of each type, which numbers its formula gives, where not all are needed."""
 
@@ -189,20 +189,13 @@ class PendingTableLoop:
     outputs: dict[int, Term]
     kept: tuple[Array, ...] = ()
 
-    @property
-    def operands(self) -> list[Scalar]:
-        """What goes in."""
-        return list(self.cells[self.known])
+    def placed(self) -> PlacedConstruct:
+        """The loop in the formula."""
+        operands, results = list(self.cells[self.known]), list(self.outputs.values())
+        return PlacedConstruct(operands, results, self.traced, pruned=lambda live: self.pruned(live).placed())
 
-    @property
-    def results(self) -> list[Term]:
-        """What comes out."""
-        return list(self.outputs.values())
-
-    def pruned(self, live: Set[Term]) -> "PendingTableLoop | None":
-        """The loop without what no row and no term that is needed takes from any row of a type; None if no term is."""
-        if live.isdisjoint(self.outputs.values()):
-            return None
+    def pruned(self, live: Set[Term]) -> "_Pending":
+        """The loop without what no row and no term that is needed takes from any row of a type."""
         needed, given = (np.zeros(len(self.cells), dtype=bool) for _ in range(2))
         needed[[cell for cell, term in self.outputs.items() if term in live]] = True
         for block in (block for row_type in self.types for block in row_type.takes):
@@ -229,9 +222,7 @@ class PendingTableLoop:
             known, outputs = map(tuple, (self.known.tolist(), self.outputs))
             return TableLoop(found, self.order, len(self.cells), known, outputs)
         again = replace(self, types=tuple(map(_without_zeros, self.types, living)))
-        needed = again.pruned({*self.results})
-        assert needed is not None  # the same results
-        return needed.traced()
+        return again.pruned({*self.outputs.values()}).traced()
 
     def _living(self, types: Sequence["TracedRows"]) -> list[list[Array]]:
         """Of every block that a type takes, which numbers may be other than zero in some row and state."""
@@ -390,11 +381,8 @@ class TableLoop:
         numbers = np.array([len(self.known), *self.known, *self.outputs], dtype=np.int64).tobytes()
         return digest("table loop", str((self.order, self.cells)), numbers, *(rows.identity() for rows in self.types))
 
-    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+    def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """The rows one after the other."""
-        return Inner(self._play, *self.ends)
-
-    def _play(self, apply: Apply, operands: list[Any]) -> list[Any]:
         cells: list[Any] = [None] * self.cells
         for cell, value in zip(self.known, operands, strict=True):
             cells[cell] = value

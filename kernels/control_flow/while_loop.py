@@ -19,51 +19,16 @@ from myoquat.core import CALLABLE, Array, casadi, check_types, digest, frozen
 from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
 from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, numbers_of
-from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.symbolic.terms import Term
 from myoquat.kernels.tracing.adjoints import no_derivative
 from myoquat.kernels.tracing.context import pending_constructs, shared_trace
-from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Shape, Traced
+from myoquat.kernels.tracing.tape import Apply, Ends, OfLoop, PlacedConstruct, Shape, Traced
 from myoquat.kernels.tracing.trace import name_of, trace
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 
 Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
-
-
-@frozen
-class PendingLoop:
-    """A loop met while a formula was traced.
-
-    name              that of the formula which is repeated
-    step              traces a step
-    count             how often it is taken at most
-    start, constants  what goes in: the state, parameters, and symbols of the formula that the body closes over
-    where             which states it is for (1 or 0)
-    results           the symbols that stand for what comes out
-    """
-
-    name: str
-    step: Callable[[], Traced]
-    count: int
-    start: list[Scalar]
-    constants: list[Scalar]
-    where: Scalar
-    results: list[Term]
-
-    @property
-    def operands(self) -> list[Scalar]:
-        """What goes in."""
-        return [*self.start, *self.constants, self.where]
-
-    def with_operands(self, operands: list[Scalar]) -> "PendingLoop":
-        """The loop with other numbers that go in."""
-        first, last = len(self.start), len(operands) - 1
-        return replace(self, start=operands[:first], constants=operands[first:last], where=operands[last])
-
-    def traced(self) -> "WhileLoop":
-        """The loop with its step traced."""
-        return WhileLoop(self.step(), self.count)
 
 
 def _traced_step(step: Step, state: int, constants: int) -> tuple[Traced, list[Term]]:
@@ -135,10 +100,10 @@ class WhileLoop:
         """Text that two loops share only if they write the same code."""
         return digest("repeated", self.step.identity(), str(self.count))
 
-    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+    def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """What `of_loop` makes of it; TypeError without: how often a step is taken depends on the state."""
         if of_loop is not None:
-            return of_loop(self)
+            return of_loop(self, operands)
         raise TypeError("a solver inside a formula is no straight-line program")
 
 
@@ -204,7 +169,8 @@ def while_loop(
         traced = make()  # now, since what it closes over goes in
         constants += traced[1]
         make = lambda: traced  # noqa: E731
-    pending.append(PendingLoop(_name_of(body), lambda: make()[0], max_steps, start, constants, chosen, flat))
+    operands = [*start, *constants, chosen]
+    pending.append(PlacedConstruct(operands, flat, lambda: WhileLoop(make()[0], max_steps), _name_of(body)))
     found: State = _unpacked(shapes[0], result)
     return found
 

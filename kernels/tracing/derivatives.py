@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,8 @@ def _recorded(tracer: Tracer, function: Callable[[Any], Any], point: np.ndarray)
     rows = gradients(tracer, outputs, inputs)
     values = dict(zip(inputs, point.astype(object).flat, strict=True))
     for place in range(before, len(pending)):
-        pending[place] = pending[place].with_operands(substituted(tracer, pending[place].operands, values))
+        operands = substituted(tracer, pending[place].operands, values)
+        pending[place] = replace(pending[place], operands=operands)
     entries = np.empty(len(rows) * len(inputs), dtype=object)
     entries[:] = substituted(tracer, released(tracer, [entry for row in rows for entry in row]), values)
     return entries.reshape((*y.shape, *x.shape)).view(SymbolArray)

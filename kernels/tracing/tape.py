@@ -8,7 +8,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -107,30 +107,25 @@ class Ends(NamedTuple):
     takes: int
 
 
-class Inner(NamedTuple):
-    """A function in the middle of a tape, on whatever the tape is played on: how many numbers it gives and takes."""
+def interpret(
+    tape: Tape, inputs: Sequence[Any], apply: Apply, inner: "Sequence[Construct]" = (), of_loop: "OfLoop | None" = None
+) -> list[Any]:
+    """The outputs of a tape on other types of numbers, without those of the constructs inside: `apply` does an
+    operation, and `of_loop` a loop; without it, a loop is a TypeError.
 
-    function: Callable[[Apply, list[Any]], list[Any]]
-    gives: int
-    takes: int
-
-
-def interpret(tape: Tape, inputs: Sequence[Any], apply: Apply, calls: Sequence[Inner] = ()) -> list[Any]:
-    """The outputs of a tape on other types of numbers, without those of its calls: `apply` does an operation.
-
-    A call gives its results for the last inputs of the tape, and takes its last outputs, in order.
+    A construct gives its results for the last inputs of the tape, and takes its last outputs, in order.
     """
-    level = levels(tape, [call.gives for call in calls])
-    own = len(tape.outputs) - sum(call.takes for call in calls)
-    given = [*inputs, *[None] * sum(call.gives for call in calls)]
+    level = levels(tape, [construct.ends.gives for construct in inner])
+    own = len(tape.outputs) - sum(construct.ends.takes for construct in inner)
+    given = [*inputs, *[None] * sum(construct.ends.gives for construct in inner)]
     values: list[Any] = [None] * len(tape.nodes)
     first_in, first_out = len(inputs), own
-    for number in range(len(calls) + 1):
+    for number in range(len(inner) + 1):
         if number:
-            call = calls[number - 1]
-            operands = [values[i] for i in tape.outputs[first_out : first_out + call.takes]]
-            given[first_in : first_in + call.gives] = call.function(apply, operands)
-            first_in, first_out = first_in + call.gives, first_out + call.takes
+            gives, takes = inner[number - 1].ends
+            operands = [values[i] for i in tape.outputs[first_out : first_out + takes]]
+            given[first_in : first_in + gives] = inner[number - 1].unrolled(operands, apply, of_loop)
+            first_in, first_out = first_in + gives, first_out + takes
         for index, node in enumerate(tape.nodes):
             if level[index] != number:
                 continue
@@ -243,23 +238,21 @@ def _shown(item: tuple[str, Shape]) -> str:
     return f"{name} {shape}"
 
 
-class PendingConstruct(Protocol):
-    """A construct met while a formula is traced: the formula goes on with fresh symbols for its results.
+@frozen(eq=False)
+class PlacedConstruct:
+    """A construct met while a formula is traced, or opened up. The formula goes on with fresh symbols for its results.
 
-    One that is left out in part has `pruned(live)`: the construct with those results that are among the terms that are
-    needed.
+    operands, results  the numbers that go in, and the symbols that stand for what comes out
+    traced             traces the formulas inside
+    name               of a loop
+    pruned             the construct for those results that are among the terms that are needed, where it can be less
     """
 
-    @property
-    def operands(self) -> list[Scalar]:
-        """The numbers that go in."""
-
-    @property
-    def results(self) -> list[Term]:
-        """The symbols that stand for the results."""
-
-    def traced(self) -> "Construct":
-        """The construct with the formulas inside traced."""
+    operands: Sequence[Scalar]
+    results: Sequence[Term]
+    traced: Callable[[], "Construct"]
+    name: str = "loop"
+    pruned: "Callable[[Set[Term]], PlacedConstruct] | None" = None
 
 
 class Construct(Protocol):
@@ -276,11 +269,11 @@ class Construct(Protocol):
     def identity(self) -> str:
         """Text that two constructs share only if they write the same code."""
 
-    def unrolled(self, of_loop: "OfLoop | None" = None) -> Inner:
-        """The construct as straight-line code, loops inside as `of_loop` gives them; TypeError without."""
+    def unrolled(self, operands: list[Any], apply: Apply, of_loop: "OfLoop | None") -> list[Any]:
+        """What it gives by straight-line code, loops inside as `of_loop` gives it; TypeError without."""
 
 
-OfLoop = Callable[[Any], Inner]  # of a loop: what stands for it in straight-line code
+OfLoop = Callable[[Any, list[Any]], list[Any]]  # of a loop and what goes in: what stands for its results
 
 
 @frozen
@@ -318,16 +311,12 @@ class Traced:
         """Whether a step is repeated inside."""
         return any(construct.has_solver for construct in self.inner)
 
-    def unrolled(self, of_loop: OfLoop | None = None) -> list[Inner]:
-        """The constructs inside as straight-line code; TypeError if there is a loop and nothing that stands for it."""
-        return [construct.unrolled(of_loop) for construct in self.inner]
-
     @functools.cached_property
     def function(self) -> Any:
         """The formula as a `casadi.Function`: columns in, dense columns out (C order); TypeError with a solver."""
         columns = [casadi.SX.sym(f"x{k}", n) for k, n in enumerate(self.signature.input_sizes)]
         inputs = [x for column in columns for x in casadi.vertsplit(column)]
-        flat = iter(interpret(self.tape, inputs, in_casadi, self.unrolled()))
+        flat = iter(interpret(self.tape, inputs, in_casadi, self.inner))
         outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
         return _casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 

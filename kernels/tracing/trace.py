@@ -5,7 +5,7 @@ import linecache
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from myoquat.kernels.symbolic.arrays import as_array, symbols_of
 from myoquat.kernels.symbolic.terms import Term, Tracer
 
 from .context import memoized_results, pending_constructs, sharing, unmoved_solutions, unrolled_constructs
-from .tape import PendingConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
+from .tape import PlacedConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
 
 Formula = Callable[..., Any]
-Met = TypeVar("Met", bound=Any)  # a PendingConstruct, or one that is traced already
 _KERNELS = Path(__file__).parents[1]
 
 
@@ -52,7 +51,7 @@ def trace(
     shapes = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
     tracer = Tracer()
     symbols = {key: symbols_of(tracer, shape) for key, shape in shapes.items()}
-    pending: list[PendingConstruct] = []
+    pending: list[PlacedConstruct] = []
     around = unmoved_solutions.get()
     unmoved = [] if around is None else around
     tokens = pending_constructs.set(pending), memoized_results.set({}), unmoved_solutions.set(unmoved)
@@ -79,16 +78,14 @@ def trace(
         return Traced(tape, signature, tuple(construct.traced() for construct in needed), moves=not unmoved)
 
 
-def needed_constructs(results: Sequence[Any], pending: Sequence[Met]) -> list[Met]:
+def needed_constructs(results: Sequence[Any], pending: Sequence[PlacedConstruct]) -> list[PlacedConstruct]:
     """The constructs on which the results depend, without the results of theirs that nothing needs."""
     live: set[Term] = set()
     _mark(results, live)
-    found: list[Met] = []
+    found: list[PlacedConstruct] = []
     for construct in reversed(pending):
-        kept = construct.pruned(live) if hasattr(construct, "pruned") else construct
-        if live.isdisjoint(construct.results):
-            kept = None
-        if kept is not None:
+        if not live.isdisjoint(construct.results):
+            kept = construct.pruned(live) if construct.pruned else construct
             found.append(kept)
             _mark(kept.operands, live)
     return found[::-1]

@@ -37,7 +37,7 @@ class _Played:
     """A traced formula that is called as a kernel is."""
 
     def __init__(self, formula: Traced) -> None:
-        self.formula, self.inner, self.inputs = formula, formula.unrolled(), formula.signature.inputs
+        self.formula, self.inputs = formula, formula.signature.inputs
 
     def jvp(self, of: Any = None, wrt: Any = None) -> "_Played":
         return _Played(differentiation.jvp(self.formula, of, wrt))
@@ -54,7 +54,7 @@ class _Played:
         batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(values, shapes, strict=True)))
         rows = [np.broadcast_to(x, batch + s).reshape(*batch, -1) for x, s in zip(values, shapes, strict=True)]
         columns = [row[..., i] for row in rows for i in range(row.shape[-1])]
-        found = iter(interpret(self.formula.tape, columns, _apply, self.inner))
+        found = iter(interpret(self.formula.tape, columns, _apply, self.formula.inner))
         results = []
         for n, shape in zip(sizes, signature.outputs.values(), strict=True):
             parts = [np.broadcast_to(x, batch) for x in islice(found, n)]
