@@ -1,4 +1,5 @@
-"""Elementary functions of a kernel: own vector code, and the C library lane by lane for powers and huge angles.
+"""Elementary functions of a kernel: own vector code, and the C library lane by lane for powers, arcsine, arccosine and
+huge angles.
 
 Every function becomes one internal function of the module, written at its first use. A lane's bits therefore depend
 neither on the caller nor on the number of lanes.
@@ -161,7 +162,7 @@ def asinh(b: Builder, x: Value) -> str:
 # ---- sin, cos, tan and their inverses on the lanes of a vector -------------------------------------------------
 # Arguments up to 1e13 are reduced by pi/2 in three parts (Cody and Waite), each product's rounding error recovered. A
 # lane beyond takes the C library's function in a branch that is never entered otherwise. The polynomials are those of
-# FreeBSD's msun (Sun Microsystems 1993): k_sin.c, k_cos.c, e_asin.c, s_atan.c. Special values follow C's annex F.
+# FreeBSD's msun (Sun Microsystems 1993): k_sin.c, k_cos.c, s_atan.c. Special values follow C's annex F.
 
 
 _MAX_REDUCED_ARGUMENT = 1e13  # beyond it the quadrant, from x (2 / pi) in one rounding, may leave |r| well above pi/4
@@ -184,21 +185,6 @@ _COS = [
     -2.75573143513906633035e-07,
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
-]
-_ASIN_P = [
-    1.66666666666666657415e-01,
-    -3.25565818622400915405e-01,
-    2.01212532134862925881e-01,
-    -4.00555345006794114027e-02,
-    7.91534994289814532176e-04,
-    3.47933107596021167570e-05,
-]
-_ASIN_Q = [
-    1.0,
-    -2.40339491173441421878e00,
-    2.02094576023350569471e00,
-    -6.88283971605453293030e-01,
-    7.70381505559019352791e-02,
 ]
 _ATAN = [
     3.33333333333329318027e-01,
@@ -303,44 +289,6 @@ def tan(b: Builder, x: str) -> str:
 # ---- inverses ------------------------------------------------------------------------------------------------
 
 
-def _asin_parts(b: Builder, x: str) -> tuple[str, str, str, str]:
-    """(wide, s, tail, R): wide = |x| > 1/2; there asin(sqrt(z)) = s + tail, z = (1 - |x|)/2; else z = x^2, x + x R."""
-    a = b.abs(x)
-    wide = b.compare("ogt", a, 0.5)
-    z = b.select(wide, b.mul(b.sub(1.0, a), 0.5), b.mul(x, x))
-    ratio = b.div(b.mul(z, b.polynomial(z, _ASIN_P)), b.polynomial(z, _ASIN_Q))
-    s = b.sqrt(z)
-    correction = b.div(b.residual(z, s, s), b.add(s, s))
-    correction = b.select(b.compare("oeq", z, 0.0), 0.0, correction)
-    return wide, s, b.fma(ratio, s, correction), ratio
-
-
-def _minus_twice(b: Builder, high: float, low: float, s: str, tail: str) -> str:
-    """(high + low) - 2 (s + tail), for high >= 2 s."""
-    double_s = b.add(s, s)
-    head = b.sub(high, double_s)
-    lost = b.sub(b.sub(high, head), double_s)
-    return b.add(head, b.sub(b.add(lost, low), b.add(tail, tail)))
-
-
-def asin(b: Builder, x: str) -> str:
-    """asin(x); NaN beyond +-1."""
-    wide, s, tail, ratio = _asin_parts(b, x)
-    narrow = b.fma(x, ratio, x)
-    result = b.select(wide, _minus_twice(b, _PI_HALF[0], _PI_HALF[1], s, tail), narrow)
-    return b.copysign(result, x)
-
-
-def acos(b: Builder, x: str) -> str:
-    """acos(x); NaN beyond +-1."""
-    wide, s, tail, ratio = _asin_parts(b, x)
-    narrow = b.sub(_PI_HALF[0], b.sub(x, b.sub(_PI_HALF[1], b.mul(x, ratio))))
-    near_one = b.add(s, tail)
-    near_one = b.add(near_one, near_one)
-    near_minus_one = _minus_twice(b, math.pi, _PI_LOW, s, tail)
-    return b.select(wide, b.select(b.compare("ogt", x, 0.0), near_one, near_minus_one), narrow)
-
-
 def _atan_of_ratio(b: Builder, y: Value, x: Value) -> tuple[str, str, str]:
     """(base, q, small) of the angle base + q - small in 0 ... pi/2 of the point (|x|, |y|), base in two parts.
 
@@ -421,7 +369,7 @@ def _angle(b: Builder, base: str, q: str, small: str) -> str:
 _VECTOR: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        sin, cos, sincos, tan, asin, acos, atan, atan2, exp, expm1, log, log1p, sinh, cosh, tanh, asinh
+        sin, cos, sincos, tan, atan, atan2, exp, expm1, log, log1p, sinh, cosh, tanh, asinh
     )
 }  # fmt: skip
 ARITY: dict[str, int] = {row.name: row.arity for row in OPERATIONS.values() if not row.code and row.name not in MARKS}
