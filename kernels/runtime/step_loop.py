@@ -21,7 +21,7 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, check_unmasked, digest, frozen, options_of, real_array, uncollected, waiting
 from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, notes_of_steps, write_steps
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
-from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, table_loop
+from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, map_rows, table_loop
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import sharing_traces
@@ -359,9 +359,9 @@ class _Wanted:
             return [*(rows[self.nodes.index(node)] for rows in inputs), *parameters]
 
         new = self._stepped(t, h, old, at)
-        finite = _by_components(_still_finite, self.size, new, start=1.0)[0] > 0
+        finite = _all_finite(new)
         go = running & finite
-        state = _by_components(_chosen, self.size, np.where(go, 1.0, 0.0), new, old)
+        state = _entrywise(lambda x, y, go: np.where(go > 0, x, y), new, old, np.where(go, 1.0, 0.0))
         events = [(running & ~finite, Outcome.NOT_FINITE)]
         if self.bound is not None:
             last = self.node if self.method is None else self.method.c[-1]
@@ -384,7 +384,7 @@ class _Wanted:
 
         def updated(update: Formula, *given: Array) -> Array:
             if method.entrywise:
-                return _by_components(update, self.size, *given)
+                return _entrywise(update, *given)
             return _as_function(self._checked("update", update, x.shape), [*map(np.shape, given)], x.shape)(*given)
 
         new = method.stepped(lambda node, x: rhs(t[self.nodes.index(node)], x, *at(node)), x, h, updated)
@@ -428,35 +428,28 @@ def _as_function(formula: Formula, shapes: Sequence[Shape], wanted: Shape) -> Fo
     ).reshape(wanted)
 
 
-def _by_components(formula: Formula, count: int, *arrays: Array, start: float | None = None) -> Array:
-    """(count,) a formula of single numbers on the components of arrays (count,), and on single numbers (), in a loop.
-    With a `start`, (1,) what the formula makes of that number and the first components, of its result and the second
-    ones, and so on."""
-    if 0 < count <= _MAX_UNROLLED_COMPONENTS:
-        rows = [[x[k] if np.ndim(x) else x for x in arrays] for k in range(count)]
-        if start is None:
-            return np.stack([formula(*row) for row in rows])
-        return np.reshape(reduce(lambda found, row: formula(found, *row), rows, np.asarray(start)), 1)
+def _entrywise(formula: Formula, x: Array, *others: Array) -> Array:
+    """(n,) a formula of single numbers on the components of x (n,) and of others (n,) or (), in a loop if they are
+    many."""
+    if len(x) <= _MAX_UNROLLED_COMPONENTS:
+        return formula(x, *others)
+    rows = np.stack(np.broadcast_arrays(x, *others, subok=True), axis=-1)
+    return map_rows(lambda row, _: formula(*row)[None], rows, np.zeros((len(x), 0)), 1)[:, 0]
+
+
+def _all_finite(x: Array) -> Array:
+    """() whether all components of x (n,) are finite, in a loop if they are many."""
+    count = len(x)
+    if count <= _MAX_UNROLLED_COMPONENTS:
+        return reduce(np.logical_and, [np.abs(component) < np.inf for component in x], np.asarray(1.0) > 0)
     each, one = np.arange(count), np.zeros(1, dtype=np.int64)
-    result = Block(each if start is None else 0 * each, one)
-    cells: list[Any] = [None] * count if start is None else [start]
-    takes = [] if start is None else [result]
-    size = len(cells)
-    for array in arrays:
-        takes.append(Block(len(cells) + each * np.ndim(array), one))
-        cells += np.asarray(array).reshape(-1).tolist()
-    row = RowType(lambda *given: np.reshape(formula(*(x[0] for x in given)), 1), tuple(takes), (result,))
-    known = np.empty(len(cells), dtype=object)
-    known[:] = cells
-    return table_loop(known, [row], [Run(0, 0, count)], size)
+    found = Block(0 * each, one)
 
+    def both(before: Array, component: Array) -> Array:
+        return np.where((before > 0) & (np.abs(component) < np.inf), 1.0, 0.0)
 
-def _still_finite(before: Array, x: Array) -> Array:
-    return np.where((before > 0) & (np.abs(x) < np.inf), 1.0, 0.0)
-
-
-def _chosen(go: Array, new: Array, old: Array) -> Array:
-    return np.where(go > 0, new, old)
+    row = RowType(both, (found, Block(1 + each, one)), (found,))
+    return table_loop(np.concatenate([np.ones(1), x]), [row], [Run(0, 0, count)], 1)[0] > 0
 
 
 class StepLoop(Executable):
