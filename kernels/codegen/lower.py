@@ -7,13 +7,13 @@ and writes those of its outputs. Long ones are split into functions that pass va
 selection and register allocation of one huge block would take more than linear time.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core import frozen
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.control_flow.table_loop import TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS
@@ -156,32 +156,29 @@ def _chunks(nodes: list[Node], group: list[int], width: int) -> list[list[int]]:
     return [[i for part in lists[k : k + width] for i in part] for k in range(0, len(lists), width)]
 
 
-def emit_values(
-    b: Builder,
-    tape: Tape,
-    leaf: Callable[[int], str],
-    ready: Callable[[int, str], None] | None = None,
-    split: Callable[[], None] | None = None,
-) -> list[str]:
-    """Write a whole tape into `b`; the register of each output. `leaf` gives flat input i. `ready` receives the number
-    and the register of an output that is an operation as soon as that is written. `split` begins a new block of code
-    now and then."""
-    nodes = tape.nodes
-    part = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
-    receivers: dict[int, list[int]] = {}
-    for number, index in enumerate(tape.outputs):
-        receivers.setdefault(index, []).append(number)
-    emitter = _Emitter(b, tape, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
-
-    for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
+def _emit(
+    b: Builder, tape: Tape, part: Sequence[int], leaf: Callable[[int], str], ready: Callable[[_Emitter, int], None],
+    split: Callable[[], None] = lambda: None,
+) -> _Emitter:  # fmt: skip
+    """Write some nodes into `b`. `leaf` gives the value of another node, `ready` hears of each as soon as it is
+    written, and `split` begins a new block of code now and then."""
+    emitter = _Emitter(b, tape, leaf, _paired(tape.nodes, part))
+    for count, group in enumerate(_steps(b, tape.nodes, part, emitter.paired), start=1):
         emitter.write(group)
         for index in group:
-            for number in receivers.get(index, ()):
-                if ready:
-                    ready(number, emitter.number(index))
-        if split and count % _OPERATIONS_PER_BLOCK == 0:
+            ready(emitter, index)
+        if count % _OPERATIONS_PER_BLOCK == 0:
             split()
-    return [emitter.number(index) for index in tape.outputs]
+    return emitter
+
+
+class _Part(NamedTuple):
+    """A part of a straight function: its nodes, the values that it passes on, each to a slot, and the function that is
+    called before it."""
+
+    nodes: list[int]
+    passed: list[tuple[int, Place]]
+    before: Call | None
 
 
 def emit_straight(
@@ -201,102 +198,71 @@ def emit_straight(
     inputs and outputs that are needed at one level must not overlap. Values that pass between parts of a split function
     get slots of `frame`. several: it takes several blocks of states.
     """
-    level_of = schedule.levels
     work: list[list[int]] = [[] for _ in range(len(calls) + 1)]
     for i, node in enumerate(tape.nodes):
         if node.operation not in ("const", "input"):
-            work[level_of[i]].append(i)
-    parts: list[list[int]] = []
-    before: list[Call | None] = []  # the function that is called before each part
-    for level, own in enumerate(work):
+            work[schedule.levels[i]].append(i)
+    parts, starts = list[_Part](), list[int]()  # the latter of every level
+    for own, call in zip(work, (None, *calls), strict=True):
+        starts.append(len(parts))
         size = _OPERATIONS_PER_PART if len(own) > _MAX_UNSPLIT_OPERATIONS else _MAX_UNSPLIT_OPERATIONS
-        found = [own[i : i + size] for i in range(0, len(own), size)] or [[]]
-        before += [calls[level - 1] if level else None, *([None] * (len(found) - 1))]
-        parts += found
-    starts = [0, *(number for number, call in enumerate(before) if call)]
-    stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
-    spills = _spill_slots(tape, parts, stored, frame)
-    _Split(module, tape, ends[0], parameters, stored, frame, several, spills).define(name, parts, before)
+        for first in range(0, max(len(own), 1), size):
+            parts.append(_Part(own[first : first + size], [], None if first else call))
+    part_of = {index: number for number, part in enumerate(parts) for index in part.nodes}
+    computed: dict[int, list[Place]] = {}  # of nodes, the slots that receive it when it is computed
+    for index, place, level in dict.fromkeys(zip(tape.outputs, ends[1], schedule.due, strict=True)):
+        if part_of.get(index, -1) >= starts[level]:
+            computed.setdefault(index, []).append(place)
+        else:
+            parts[starts[level]].passed.append((index, place))
+    function = _Straight(module, tape, ends[0], parameters, computed, _spill_slots(tape, parts, part_of, frame))
+    if len(parts) == 1 and not several:
+        listed_parameters, code, facts = function.write(name, parts[0])
+        module.define(name, "void", listed_parameters, code, facts=facts)
+        return
+    steps = list[Call]()
+    for number, part in enumerate(parts):
+        own_name = f"{name}_{number}"
+        written = function.write(own_name, part)
+        steps += [] if part.before is None else [part.before]
+        steps.append(Call(module.define_unless_known(own_name, *written, quick=several and bool(calls))))
+    write_calls(module, name, frame, parameters, steps, several)
 
 
-@frozen
-class _Stored:
-    """Where outputs are stored. `computed`: of every node, the slots that receive it when it is computed. `passed`: of
-    every part, the nodes that it passes on, each with its slot."""
-
-    computed: dict[int, list[Place]]
-    passed: list[list[tuple[int, Place]]]
-
-    @classmethod
-    def of(cls, tape: Tape, parts: list[list[int]], receivers: Sequence[Place], due: Sequence[int]) -> "_Stored":
-        """due: of every flat output, the first part of the level at which it is stored."""
-        part_of = {index: number for number, part in enumerate(parts) for index in part}
-        found = cls({}, [[] for _ in parts])
-        for index, place, number in dict.fromkeys(zip(tape.outputs, receivers, due, strict=True)):
-            if part_of.get(index, -1) >= number:
-                found.computed.setdefault(index, []).append(place)
-            else:
-                found.passed[number].append((index, place))
-        return found
-
-
-def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Frame) -> dict[int, int]:
+def _spill_slots(tape: Tape, parts: Sequence[_Part], part_of: Mapping[int, int], frame: Frame) -> dict[int, int]:
     """Slot of every value that a later part needs; a slot is used again once its value has been read last."""
-    if len(parts) == 1:
-        return {}
-    part_of = {index: number for number, part in enumerate(parts) for index in part}
     last: dict[int, int] = {}
-    for number, passed in enumerate(stored.passed):
-        for index, _ in passed:
-            if index in part_of:
+    for number, part in enumerate(parts if len(parts) > 1 else ()):
+        needed = (argument for index in part.nodes for argument in tape.operands[index])
+        for index in itertools.chain(needed, (index for index, _ in part.passed)):
+            if part_of.get(index, number) < number:
                 last[index] = number
-    for index, number in part_of.items():
-        for argument in tape.operands[index]:
-            if argument in part_of and number > last.get(argument, 0):
-                last[argument] = number
     slots: dict[int, int] = {}
     free: list[int] = []
     expiring: dict[int, list[int]] = {}
     for number, part in enumerate(parts):
         free += expiring.pop(number, [])
-        for index in part:
-            if last.get(index, number) > number:
+        for index in part.nodes:
+            if index in last:
                 slots[index] = free.pop() if free else frame.take(1)
                 expiring.setdefault(last[index] + 1, []).append(slots[index])
     return slots
 
 
 @dataclass
-class _Split:
-    """The parts of one straight function. last: the slot that the part being written reads, of each parameter."""
+class _Straight:
+    """Writes the parts of a straight function. last: the slot that the part being written reads, of each parameter."""
 
     module: Module
     tape: Tape
     inputs: Sequence[Place]
     parameters: Sequence[str]
-    stored: _Stored
-    frame: Frame
-    several: bool
+    computed: dict[int, list[Place]]
     spills: dict[int, int]
     last: dict[str, int] = field(default_factory=dict)
 
-    def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
-        """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""
-        passed = self.stored.passed
-        if len(parts) == 1 and not self.several:
-            parameters, code, facts = self._part(name, parts[0], passed[0])
-            self.module.define(name, "void", parameters, code, facts=facts)
-            return
-        steps, quick = list[Call](), self.several and any(before)
-        for number, part in enumerate(parts):
-            call, own = before[number], f"{name}_{number}"
-            steps += [] if call is None else [call]
-            own = self.module.define_unless_known(own, *self._part(own, part, passed[number]), quick=quick)
-            steps.append(Call(own))
-        write_calls(self.module, name, self.frame, self.parameters, steps, self.several)
-
-    def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> tuple[str, Builder, str]:
-        """Parameters, code and facts of one part's function; `passed`: what it passes on, to which slots.
+    def write(self, name: str, part: _Part) -> tuple[str, Builder, str]:
+        """Parameters, code and facts of the function of a part.
 
         Between the calls of a function over several blocks, parts mostly copy numbers. They are `quick`: LLVM takes
         half the time without optimizing, and its code as long.
@@ -304,44 +270,28 @@ class _Split:
         No part writes a slot that it reads. The loads are marked as unchanging, so that the instruction
         scheduler does not compare every read with every write.
         """
-        b = self.module.builder()
+        b, nodes = self.module.builder(), self.tape.nodes
         self.last = {}
-        self._write(b, part)
-        self._pass_on(b, name, passed)
-        b.line("ret void")
-        reach = {base: 8 * b.lanes * (slot + 1) for base, slot in self.last.items()}
-        llvm_types = [
-            f"ptr align 8 dereferenceable({reach[p]})" if p in reach else "ptr align 8" for p in self.parameters
-        ]
-        listed = ", ".join(
-            f"{llvm_type} {parameter}" for llvm_type, parameter in zip(llvm_types, self.parameters, strict=True)
-        )
-        return listed, b, "nofree nosync"
 
-    def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
-        """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
-        nodes = self.tape.nodes
-        fixed = [(nodes[i].number, place) for i, place in passed if nodes[i].operation == "const"]
-        moved = [(self._place(i), place) for i, place in passed if nodes[i].operation != "const"]
-        copies = [(here, there) for here, there in moved if here != there]
-        slots.copy(b, f"{name}_copies", copies)
+        def ready(emitter: _Emitter, index: int) -> None:
+            places = self.computed.get(index, ())
+            for place in (Place(self.spills[index]), *places) if index in self.spills else places:
+                b.store(emitter.number(index), place.of(b))
+
+        _emit(b, self.tape, part.nodes, lambda i: self._read(b, i), ready)
+        # Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots.
+        fixed = [(nodes[i].number, place) for i, place in part.passed if nodes[i].operation == "const"]
+        moved = [(self._place(i), place) for i, place in part.passed if nodes[i].operation != "const"]
+        slots.copy(b, f"{name}_copies", [(here, there) for here, there in moved if here != there])
         slots.fill(b, f"{name}_constants", fixed)
+        b.line("ret void")
+        reach = {base: f" dereferenceable({8 * b.lanes * (slot + 1)})" for base, slot in self.last.items()}
+        return ", ".join(f"ptr align 8{reach.get(p, '')} {p}" for p in self.parameters), b, "nofree nosync"
 
     def _place(self, index: int) -> Place:
         """Where an input, or a value of an earlier part, is."""
         node = self.tape.nodes[index]
         return self.inputs[int(node.number)] if node.operation == "input" else Place(self.spills[index])
-
-    def _write(self, b: Builder, part: list[int]) -> None:
-        nodes = self.tape.nodes
-        emitter = _Emitter(b, self.tape, lambda i: self._read(b, i), _paired(nodes, part))
-        for group in _steps(b, nodes, part, emitter.paired):
-            emitter.write(group)
-            for index in group:
-                if index in self.spills:
-                    b.store(emitter.number(index), b.slot("%frame", self.spills[index]))
-                for place in self.stored.computed.get(index, ()):
-                    b.store(emitter.number(index), place.of(b))
 
     def _read(self, b: Builder, index: int) -> str:
         node, place = self.tape.nodes[index], self._place(index)
@@ -490,24 +440,26 @@ def _address(b: Builder, pointer: str, slot: int) -> str:
 
 def _write_row(b: Builder, tape: Tape, counter: str, read: Callable[[int], str], targets: Sequence[_Target]) -> None:
     """The code of a row: numbers are stored as soon as they are known, late ones at the end."""
-    written: set[int] = set()
+    nodes, receivers = tape.nodes, dict[int, list[_Target]]()
+    for index, target in zip(tape.outputs, targets, strict=True):
+        receivers.setdefault(index, []).append(target)
 
-    def store(number: int, value: str) -> None:
-        target = targets[number]
-        address = _address(b, target.pointer, target.slot)
-        if target.mode == "add":
-            value = b.add(b.load(address), value)
-        elif target.mode == "least":
-            there = b.load(address)
-            value = b.select(b.compare("olt", value, there), value, there)
-        b.store(value, address)
-        written.add(number)
+    def store(emitter: _Emitter, index: int, late: bool = False) -> None:
+        for target in receivers.get(index, ()):
+            if target.late != late:
+                continue
+            address, value = _address(b, target.pointer, target.slot), emitter.number(index)
+            if target.mode == "add":
+                value = b.add(b.load(address), value)
+            elif target.mode == "least":
+                there = b.load(address)
+                value = b.select(b.compare("olt", value, there), value, there)
+            b.store(value, address)
 
-    def ready(number: int, value: str) -> None:
-        if not targets[number].late:
-            store(number, value)
-
-    values = emit_values(b, tape, read, ready, lambda: b.split(counter))
-    for number, value in enumerate(values):
-        if number not in written:
-            store(number, value)
+    computed = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
+    emitter = _emit(b, tape, computed, lambda i: read(int(nodes[i].number)), store, lambda: b.split(counter))
+    for index in receivers:
+        emitter.number(index)  # all that is taken is read before the late ones are written
+    for late in (False, True):
+        for index in receivers if late else [i for i in receivers if nodes[i].operation in ("const", "input")]:
+            store(emitter, index, late)
