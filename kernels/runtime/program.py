@@ -99,6 +99,10 @@ class Link(NamedTuple):
         there = buffers[self.buffer]
         return there.reshape(len(there), *self.shape)
 
+    def gathered(self, buffers: Buffers) -> Array:
+        """(states, count or 1, ...) the rows of every element."""
+        return self.of(buffers)[:, self.rows[:1] if self.is_one_row else self.rows]
+
     def blocks(self, buffers: Ports) -> list[Block]:
         """The slots that each element takes or gives."""
         length = math.prod(self.shape[1:])
@@ -129,22 +133,20 @@ class TableStage:
     formula: Traced
     gathered: Mapping[str, Link]
     parameters: Mapping[str, np.ndarray]
-    shared: tuple[str, ...]
     written: Mapping[str, tuple[str, Link]]
     count: int
     has_solver: ClassVar[bool] = False
 
     def advance(self, buffers: Buffers) -> None:
-        inputs = {key: link.of(buffers)[:, link.rows] for key, link in self.gathered.items()}
+        inputs = {key: link.gathered(buffers) for key, link in self.gathered.items()}
         inputs |= {key: value[None] for key, value in self.parameters.items()}
-        inputs |= {key: buffers[key][:, None] for key in self.shared}
         for value, (mode, link) in zip(
             _values(self.element(**inputs), list(self.written)), self.written.values(), strict=True
         ):
             link.scatter(buffers, value, _ACCUMULATION[mode])
 
     def identity(self) -> str:
-        parts: list[bytes | str] = ["table", str(self.count), self.formula.identity(), *self.shared]
+        parts: list[bytes | str] = ["table", str(self.count), self.formula.identity()]
         for mode, link in [*(("gather", link) for link in self.gathered.values()), *self.written.values()]:
             parts += [mode, link.buffer, str((link.shape, link.rows.shape)), link.rows.tobytes()]
         for values in self.parameters.values():
@@ -153,8 +155,6 @@ class TableStage:
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Call:
         takes = [block for link in self.gathered.values() for block in link.blocks(buffers)]
-        for port in map(buffers.__getitem__, self.shared):
-            takes.append(Block(np.full(self.count, port.slot), np.arange(port.length)))
         gives = [(block, mode) for mode, link in self.written.values() for block in link.blocks(buffers)]
         numbers = [np.zeros((self.count, 0)), *(v.reshape(self.count, -1) for v in self.parameters.values())]
         rows = TracedRows(
@@ -363,9 +363,10 @@ class Program:
         self.zeros(buffers or {})
         gathered = {key: self._link(count, key, *link) for key, link in (gather or {}).items()}
         tables = {key: self._parameter(count, key, value) for key, value in (parameters or {}).items()}
-        whole = {key: self._buffer(key) for key in shared}
+        one = np.zeros(count, dtype=np.int64)
+        gathered |= {key: Link(key, (1, *self._buffer(key)), one) for key in shared}
         inputs: dict[str, Shape] = {key: link.element_shape for key, link in gathered.items()}
-        inputs |= whole | {key: value.shape[1:] for key, value in tables.items()}
+        inputs |= {key: value.shape[1:] for key, value in tables.items()}
         names = list(inputs)
         stage = self._stage_name(element)
         with unrolled_constructs():
@@ -379,7 +380,7 @@ class Program:
         }
         self._check_outputs(traced.signature, written)
         written = {key: written[key] for key in traced.signature.outputs}
-        self._stages.append(TableStage(element, traced, gathered, tables, tuple(shared), written, count))
+        self._stages.append(TableStage(element, traced, gathered, tables, written, count))
 
     @contextmanager
     def repeat(self, count: int, running: str, carry: Mapping[str, str] | None = None) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -57,6 +58,7 @@ MAX_CURVES = 8  # of an axis
 AXES_PER_ROW, MAX_AXES_IN_NARROW_FIGURE = 2, 8  # with more axes there is one more in a row
 WIDTH, HEIGHT = 5.6, 2.3  # [inch] of an axis with its legend
 MAX_NAMED_CURVES = 12  # of those left out, in the sentence below the figure
+_SENTENCE_WIDTH = 151  # letters in a line of it
 MIN_RANGE = 1e-6  # of the greatest value: curves with a smaller range are drawn flat
 SIDE = re.compile(r"(?:^|[_. ])(r|l|right|left)(?:$|[_. ])", re.IGNORECASE)
 SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
@@ -189,17 +191,12 @@ def _constant(panel: Panel) -> str:
 
 def _left_out(curves: Mapping[str, Sequence[str]]) -> str:
     """A sentence for each quality of curves, in lines that fit below a figure."""
-    lines = [""]
     sentences = [
         f"{quality} throughout and not drawn: {'; '.join(map(figure_label, names))}."
         for quality, names in curves.items()
         if names
     ]
-    for word in " ".join(sentences).split(" "):
-        if len(lines[-1]) + len(word) > 150:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return "\n".join(lines)
+    return textwrap.fill(" ".join(sentences), _SENTENCE_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _groups(panel: Panel) -> Iterator[Panel]:

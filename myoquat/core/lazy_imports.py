@@ -169,22 +169,7 @@ if TYPE_CHECKING:
     import torch
     import xarray
 else:
-    casadi = Library("casadi")
-    clarabel = Library("clarabel")
-    difflib = Library("difflib")
-    futures = Library("concurrent.futures")
-    html = Library("html")
-    jax = Library("jax")
-    llvm = Library("llvmlite.binding")
-    llvmlite = Library("llvmlite")
-    metadata = Library("importlib.metadata")
-    mujoco = Library("mujoco")
-    pandas = Library("pandas")
-    platformdirs = Library("platformdirs")
-    resources = Library("importlib.resources")
-    scipy = Library("scipy")  # it imports its parts when they are first used
-    tomlkit = Library("tomlkit")
-    subprocess = Library("subprocess")
-    sympy = Library("sympy")
-    torch = Library("torch")
-    xarray = Library("xarray")
+    _MODULES = {"futures": "concurrent.futures", "llvm": "llvmlite.binding", "metadata": "importlib.metadata",
+                "resources": "importlib.resources"}  # fmt: skip
+    for _name in {*__all__} - globals().keys():
+        globals()[_name] = Library(_MODULES.get(_name, _name))
