@@ -8,16 +8,17 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
+from .library import library_tasks, load_task
 from .stepping import with_joint_stops
 from .task import Situation, Start, Task
-from .tasks import PointsTask, PoseTask, ReachTask, StandTask, library_tasks, load_task
+from .tasks import PointsTask, PoseTask, ReachTask, StandTask
 from .vector import Environment, VectorEnvironment
 
 for _name in library_tasks():
     gymnasium.register(
         f"myoquat/{_name}",
-        entry_point="myoquat.environments.vector:library_environment",
-        vector_entry_point="myoquat.environments.vector:library_vector_environment",
+        entry_point="myoquat.environments.vector:Environment",
+        vector_entry_point="myoquat.environments.vector:VectorEnvironment",
         kwargs={"task": _name},
     )
 

@@ -1,8 +1,8 @@
 """Batches of states advanced by compiled steps, and the compiled formulas of a task."""
 
-from collections.abc import Hashable, Iterable, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -16,11 +16,10 @@ from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, Step
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
-from myoquat.kernels import Kernel, Outcome, StepLoop, compile
+from myoquat.kernels import Outcome, compile
 from myoquat.kernels.tracing.context import code_kept
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.model import Model
-from myoquat.muscle.states import state_names
 
 from .task import Situation, Task
 
@@ -157,8 +156,7 @@ class Stepper:
         for name, pair in zip(self.actions[len(self.muscles) :], self.control_bounds, strict=True):
             if not np.isfinite(pair).all():
                 raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
-        self._loops: dict[bool, StepLoop] = {}
-        self._kernels: dict[tuple[int, bool], tuple[Kernel, list[str]]] = {}
+        self._compiled: dict[Hashable, Any] = {}  # by what it is
         self._weights = tuple(task.weights.items())
 
     def follow_code(self) -> None:
@@ -166,10 +164,19 @@ class Stepper:
         have changed; machine code is found by the traced program."""
         weights = tuple(self.task.weights.items())
         if is_foreign(type(self.task)) or self.model.content_key.startswith(FOREIGN) or weights != self._weights:
-            self._loops.clear()
-            self._kernels.clear()
-            vars(self).pop("_excitations", None)
+            self._compiled.clear()
             self._weights = weights
+
+    def _kept(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        """What `build` compiles, once."""
+        if key not in self._compiled:
+            with code_kept():
+                self._compiled[key] = build()
+        return self._compiled[key]
+
+    def _varied(self, p: Array | None) -> Array | None:
+        """The numbers of each state, None where all have the same."""
+        return p if self.names else None
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -182,48 +189,31 @@ class Stepper:
     def start(self, q: Array, u: Array, p: Array | None) -> Array:
         """(n, size) states at poses q and speeds u, muscles not active, prescribed coordinates where they have to be.
         ValueError for one off the constraints."""
-        q, u = imposed(self.model, q, u, self.task.start_time)
+        equations, model, t, varied = self.equations, self.model, self.task.start_time, self._varied(p)
+        q, u = imposed(model, q, u, t)
         try:
-            q, u = self.problem.started(q, u, p if self.names else None, self.task.start_time)
+            q, u = self.problem.started(q, u, varied, t)
         except ValueError as error:
             raise ValueError(f"task: {str(error).partition(';')[0]}") from None
-        return self.method.begin(self.equations, q, u, *self._own_start(q, p))
-
-    def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:
-        """The states of muscles and actuators: muscles that the model prescribes begin as in `simulate`, others with
-        inputs of zero."""
-        equations = self.equations
-        if not equations.own:
-            return ()
-        name, quiet = "excitation" if equations.excited else "activation", np.zeros((len(q), equations.muscles))
-        start, given = np.array(self.task.start_time), {name: quiet, "controls": np.zeros(equations.actuated)}
-        if p is None or not any(own.startswith("inputs.") for own in self.names):
-            quiet = np.broadcast_to(np.asarray(equations.prescribed(start, given).get(name, quiet)), quiet.shape)
-        else:
-            rows = [equations.fixed(own).prescribed(start, given | {name: row}).get(name, row)
-                    for own, row in zip(p, quiet, strict=True)]  # fmt: skip
-            quiet = np.stack(rows)
-        activation = quiet.copy()
-        for i in set(equations.excited) - set(self.muscles):
-            if (own := self.model.muscles[i].activation) is not None:
-                activation[:, i] = own
-        varied = p if self.names else None
-        if not state_names(self.model):
-            delayed = tuple(np.broadcast_to(x, (len(q), x.shape[-1])) for x in equations.delayed_start(varied))
-            return (activation[:, list(equations.excited)], *delayed)
-        inputs = Inputs(activation=activation, excitation=quiet if equations.excited else None)
-        return self.problem.own_start(q, {name: quiet}, inputs, varied)
+        given, inputs = dict[str, Any](), Inputs()
+        if equations.of_muscles:  # those that the model prescribes begin as in `simulate`, others with inputs of zero
+            own = equations.over_time(model, model.muscle_names, varied)(np.array([t]))[..., 0, :]
+            own = np.broadcast_to(own, (len(q), equations.muscles))
+            named = [
+                math.nan if i in self.muscles or m.activation is None else m.activation
+                for i, m in enumerate(model.muscles)
+            ]
+            given = {"excitation" if equations.excited else "activation": own}
+            inputs = Inputs(activation=np.where(np.isnan(named), own, named), **given)
+        return self.method.begin(equations, q, u, *self.problem.own_start(q, given, inputs, varied))
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:
         """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed
         state stays at its last good one."""
-        task, given = self.task, self._inputs(actions) | {"clock": self.task.start_time + time}
-        if self.names:
-            given["p"] = p
-        single = len(x) == 1
-        if single not in self._loops:
-            self._loops[single] = self.method.kept_loop(self.equations, "projection", 1 if single else None)
-        ran = self._loops[single](x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
+        task, block = self.task, 1 if len(x) == 1 else None
+        given = self._inputs(actions) | {"clock": task.start_time + time} | ({"p": p} if self.names else {})
+        loop = self._kept(("loop", block), lambda: self.method.kept_loop(self.equations, "projection", block))
+        ran = loop(x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
         return ran.final, ran.reason != Outcome.COMPLETED
 
     def _inputs(self, actions: Array) -> dict[str, Any]:
@@ -233,7 +223,12 @@ class Stepper:
             name = "excitation" if self.equations.excited else "activation"
             found[name] = np.zeros((len(actions), self.equations.muscles))
             if moved:
-                found[name][:, self.muscles] = self._excitations(actions[:, :moved])
+                formula = self.task.excitations
+                if self.task.compiled:
+                    formula = self._kept(
+                        "actions", lambda: compile(self.task.excitations, {"a": moved}, ["excitations"])
+                    )
+                found[name][:, self.muscles] = formula(actions[:, :moved])
         if self.equations.actuated:
             low, high = self.control_bounds.T
             found["controls"] = np.zeros((len(actions), self.equations.actuated))
@@ -241,14 +236,6 @@ class Stepper:
         return found
 
     # ---- formulas ------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _excitations(self) -> Any:
-        formula = self.task.excitations
-        if not self.task.compiled:
-            return formula
-        with code_kept():
-            return compile(formula, {"actions": len(self.muscles)}, ["excitations"])
 
     def situation(self, time: Array, x: Array, goal: Array, *p: Array) -> Situation:
         """The arguments of the task's formulas at states x (..., size)."""
@@ -266,26 +253,11 @@ class Stepper:
 
     def look(self, time: Array, x: Array, goal: Array, p: Array | None) -> dict[str, Array]:
         """Observation (n, o), reward (n,) and the terms (n,) by name."""
-        varied = (p,) if self.names else ()
-        if not self.task.compiled:
-            return self._seen(time, x, goal, *varied)
-        kernel, names = self._kernel(goal.shape[-1], len(x) == 1)
-        return dict(zip(names, kernel(time, x, goal, *varied), strict=True))
-
-    def _kernel(self, goals: int, single: bool) -> tuple[Kernel, list[str]]:
-        key = goals, single
-        if key not in self._kernels:
-            names: list[str] = []
-
-            def formula(*arguments: Array) -> dict[str, Array]:
-                found = self._seen(*arguments)
-                names[:] = list(found)
-                return found
-
-            inputs: dict[str, Any] = {"time": (), "x": self.equations.size, "goal": goals}
-            if self.names:
-                inputs["p"] = len(self.names)
-            with code_kept():
-                kernel = compile(formula, inputs, name=type(self.task).__name__, lanes=1 if single else None)
-            self._kernels[key] = kernel, names
-        return self._kernels[key]
+        task, lanes, arguments = self.task, 1 if len(x) == 1 else None, (time, x, goal, *((p,) if self.names else ()))
+        if not task.compiled:
+            return self._seen(*arguments)
+        kernel = self._kept(("look", lanes, goal.shape[-1]), lambda: compile(
+            self._seen, dict(zip(("time", "x", "goal", "p"), (values.shape[1:] for values in arguments), strict=False)),
+            name=type(task).__name__, lanes=lanes,
+        ))  # fmt: skip
+        return dict(zip(kernel.outputs, kernel(*arguments), strict=True))

@@ -1,6 +1,5 @@
-"""Tasks: poses, reaching, standing, and the library by name."""
+"""Tasks: poses, reaching, standing."""
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
@@ -8,29 +7,12 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, frozen, real_array
-from myoquat.data import load_model
 from myoquat.joints import frames
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, rotation_matrix
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import Marker
-from myoquat.muscle.model import Model
 
 from .task import Situation, Start, Task
-
-TASKS = {
-    "elbow_pose": "myosuite",
-    "elbow_pose_fixed": "myosuite",
-    "finger_pose": "myosuite",
-    "finger_pose_fixed": "myosuite",
-    "finger_reach": "myosuite",
-    "finger_reach_fixed": "myosuite",
-    "hand_pose": "myosuite",
-    "hand_pose_fixed": "myosuite",
-    "hand_reach": "myosuite",
-    "hand_reach_fixed": "myosuite",
-    "leg_stand": "myosuite",
-    "shoulder_reach": "tasks",
-}  # name -> module of `myoquat.environments` that has a function of this name
 
 
 @frozen
@@ -243,7 +225,6 @@ class ReachTask(PointsTask):
 
 
 ELEVATION = np.array([0.2, 0.6])  # [rad] of the arm, least and greatest
-HAND_M = (0.0, -0.3, 0.0)  # in the axes of the forearm
 
 
 @frozen
@@ -271,13 +252,6 @@ class ShoulderReach(PointsTask):
         axis = np.stack([np.cos(plane), 0 * plane, np.sin(plane)], axis=-1)
         q[:, self.model.system.quaternion_slices()[-1]] = quaternion_exp(elevation[:, None] * axis)
         return q
-
-
-def shoulder_reach() -> ShoulderReach:
-    """Reach with the hand of the library's `thoracoscapular`."""
-    model = load_model("thoracoscapular")
-    assert isinstance(model, Model)
-    return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), far=1.5)
 
 
 @frozen
@@ -382,33 +356,3 @@ class StandTask(PointsTask):
             "reach": 10.0 + found["reach"] - 10.0 * speed,
             "act_reg": -100.0 * effort(situation.activation) if m else found["act_reg"],
         }
-
-
-def library_tasks() -> tuple[str, ...]:
-    """The names that `load_task` takes.
-
-    >>> from myoquat.environments import library_tasks
-    >>> "elbow_pose" in library_tasks()
-    True
-    """
-    return tuple(TASKS)
-
-
-def load_task(name: str) -> Task:
-    """A task of the library. Those of MyoSuite need its models: the packages `myo-sim` and `mujoco`.
-
-    Raises ValueError for a name that is not in the library, TypeError for what is no text.
-
-    >>> from myoquat.environments import load_task
-    >>> try:
-    ...     load_task("juggling")
-    ... except ValueError as error:
-    ...     print(str(error)[:36])
-    task 'juggling' is not in the librar
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"name must be the name of a task, not {type(name).__name__}")
-    if name not in TASKS:
-        raise ValueError(f"task {name!r} is not in the library; there are: {', '.join(TASKS)}")
-    module = importlib.import_module(f"myoquat.environments.{TASKS[name]}")
-    return getattr(module, name)()

@@ -18,9 +18,9 @@ from myoquat.core import Array, ArrayLike, check_type, check_types, real_array
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
+from .library import load_task
 from .stepping import Stepper
 from .task import Start, Task
-from .tasks import load_task
 
 
 def _ranges(model: Model, ranges: Mapping[str, Sequence[float]]) -> tuple[tuple[str, ...], Array]:
@@ -61,7 +61,7 @@ class Episodes:
 class VectorEnvironment(VectorEnv[Array, Array, Array]):
     """`num_envs` states of a task, stepped together.
 
-    task         a `Task`.
+    task         a `Task`, or the name of one of the library.
     randomize    numbers of the model that a reset draws uniformly: name or pattern, as of a study -> (low, high).
     autoreset    "next_step", "same_step" or "disabled", as of Gymnasium; with "disabled", ended states begin anew by
                  `reset(options={"reset_mask": mask})`.
@@ -91,9 +91,10 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012
 
     def __init__(
-        self, task: Task, num_envs: int, *, randomize: Mapping[str, Sequence[float]] | None = None,
+        self, task: Task | str, num_envs: int, *, randomize: Mapping[str, Sequence[float]] | None = None,
         autoreset: str = "next_step", render_mode: str | None = None,
     ) -> None:  # fmt: skip
+        task = load_task(task) if isinstance(task, str) else task
         modes = {mode.name.lower(): mode for mode in AutoresetMode}
         check_types(task=(task, Task), randomize=(randomize, (Mapping, type(None))))
         if not _is_whole(num_envs) or not 0 < num_envs <= MAX_STATES:
@@ -181,34 +182,28 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         fresh = now.ended  # these begin anew in place of this step
         shown = ~fresh
         if shown.any():
-            rows = np.flatnonzero(shown) if fresh.any() else slice(None)
+            rows: Any = np.flatnonzero(shown) if fresh.any() else slice(None)
             now.x[rows], failed[rows] = self.stepper.advance(now.x[rows], checked[rows], self._time[rows], now.p[rows])
             now.count[rows] += 1
         self._restart(np.flatnonzero(fresh))
         seen = self._look()
         terminated = ((seen["done"] > 0) | failed) & shown
         truncated = (now.count >= self.task.horizon) & shown
-        reward, observations = np.where(fresh, 0.0, seen["reward"]), _observations(seen)
-        infos: dict[str, Any] = {}
-        for name in [key for key in seen if key not in ("observation", "reward", "done")]:
-            infos[name], infos[f"_{name}"] = np.where(shown, seen[name], 0.0), shown
-        if failed.any():
-            infos["failed"], infos["_failed"] = failed, shown
         now.ended = ended = terminated | truncated
-        if self.autoreset is AutoresetMode.SAME_STEP and ended.any():
-            # ended states begin anew at once: their last observations and infos stand apart
-            rows, final = np.flatnonzero(ended), np.full(self.num_envs, None, dtype=object)
-            for row in rows:
-                final[row] = observations[row]
-            last, kept = (
-                {k: x & part if k.startswith("_") else np.where(part, x, 0) for k, x in infos.items()}
-                for part in (ended, ~ended)
-            )
-            infos = {**kept, "final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
-            self._restart(rows)
-            observations = observations.copy()
-            observations[rows] = _observations(self._look(rows))
-        return observations, reward, terminated, truncated, infos
+        reward, observations = np.where(fresh, 0.0, seen["reward"]), _observations(seen)
+        told = {key: values for key, values in seen.items() if key not in ("observation", "reward", "done")}
+        told |= {"failed": failed} if failed.any() else {}
+        if self.autoreset is not AutoresetMode.SAME_STEP or not ended.any():
+            return observations, reward, terminated, truncated, _infos(told, shown)
+        # ended states begin anew at once: their last observations and infos stand apart
+        done, final = np.flatnonzero(ended), np.full(self.num_envs, None, dtype=object)
+        for i in done:
+            final[i] = observations[i]
+        last = {"final_obs": final, "_final_obs": ended, "final_info": _infos(told, ended), "_final_info": ended}
+        self._restart(done)
+        observations = observations.copy()
+        observations[done] = _observations(self._look(done))
+        return observations, reward, terminated, truncated, _infos(told, ~ended) | last
 
     @property
     def _time(self) -> Array:
@@ -238,13 +233,12 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         """A picture (height, width, 3) of each state, muscles coloured by activation; None without a render mode."""
         if self.render_mode is None:
             return None
-        q, _ = self.stepper.equations.split(self.episodes.x)
-        activation = self.stepper.equations.rest(self.episodes.x)[:, : len(self.stepper.equations.excited)]
-        unknown = np.full((self.num_envs, len(self.task.model.muscles)), np.nan)
-        shown = activation if activation.shape[-1] else unknown
+        equations, x = self.stepper.equations, self.episodes.x
+        shown = np.full((self.num_envs, len(self.task.model.muscles)), np.nan)
+        shown[:, list(equations.excited)] = equations.rest(x)[:, : len(equations.excited)]
         return tuple(
             self._painter.picture(Look(frame, values, 1.0, np.full(len(values), np.nan)))
-            for frame, values in zip(frames(self.task.model, q), shown, strict=True)
+            for frame, values in zip(frames(self.task.model, equations.split(x)[0]), shown, strict=True)
         )
 
     @cached_property
@@ -255,18 +249,16 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         return f"<VectorEnvironment of {type(self.task).__name__}: {self.num_envs} states>"
 
 
-def library_environment(task: str, **options: Any) -> "Environment":
-    """The environment that `gymnasium.make("myoquat/<task>")` gives, with the options of `Environment`."""
-    return Environment(load_task(task), **options)
-
-
-def library_vector_environment(task: str, num_envs: int, **options: Any) -> VectorEnvironment:
-    """That of `gymnasium.make_vec("myoquat/<task>", num_envs)`, with the options of `VectorEnvironment`."""
-    return VectorEnvironment(load_task(task), num_envs, **options)
-
-
 def _is_whole(x: Any) -> bool:
     return isinstance(x, Integral) and not isinstance(x, bool)
+
+
+def _infos(told: Mapping[str, Array], of: Array) -> dict[str, Any]:
+    """Infos in Gymnasium's form: values (n,) of some states, 0 elsewhere, and a mask (n,) of these states."""
+    found: dict[str, Any] = {}
+    for name, values in told.items():
+        found[name], found[f"_{name}"] = np.where(of, values, values.dtype.type(0)), of
+    return found
 
 
 def _observations(seen: dict[str, Array]) -> Array:
@@ -290,7 +282,8 @@ def _checked_actions(
 class Environment(gymnasium.Env[Array, Array]):
     """One state of a task.
 
-    `randomize` and `render_mode` are those of `VectorEnvironment`. Its state of the same seed is the same bit for bit.
+    `task`, `randomize` and `render_mode` are those of `VectorEnvironment`, whose state of the same seed is the same bit
+    for bit.
 
     >>> import myoquat as mq
     >>> from myoquat.environments import Environment, PoseTask
@@ -305,10 +298,14 @@ class Environment(gymnasium.Env[Array, Array]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012
 
     def __init__(
-        self, task: Task, *, randomize: Mapping[str, Sequence[float]] | None = None, render_mode: str | None = None
+        self,
+        task: Task | str,
+        *,
+        randomize: Mapping[str, Sequence[float]] | None = None,
+        render_mode: str | None = None,
     ) -> None:
         self.vector = VectorEnvironment(task, 1, randomize=randomize, autoreset="disabled", render_mode=render_mode)
-        self.task, self.render_mode = task, render_mode
+        self.task, self.render_mode = self.vector.task, render_mode
         self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
         self.action_space = self.vector.single_action_space
         self.observation_space = self.vector.single_observation_space

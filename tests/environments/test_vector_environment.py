@@ -41,6 +41,7 @@ def hinge():
 MODEL = hinge()
 UNBOUNDED = replace(MODEL, actuators=(CoordinateActuator("motor", "turn"),))
 STILL = replace(MODEL, muscles=(), actuators=())
+PARTLY = replace(MODEL, muscles=(replace(MODEL.muscles[0], activation_dynamics=None), MODEL.muscles[1]))
 POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
 REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
 TAIL = on_hinge("tail", "y", "twist", parent="rod", inertia=1)
@@ -93,11 +94,12 @@ def test_the_single_environment_is_a_state_of_the_vector_environment():
         assert one[1:4] == tuple(x[2] for x in all_of_them[1:4])
 
 
-def test_gymnasium_checks_a_single_environment():
+@pytest.mark.parametrize("task", [POSE, replace(POSE, model=PARTLY)], ids=["pose", "one muscle has an activation"])
+def test_gymnasium_checks_a_single_environment(task):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", ".*(infinity|registry|spec).*")  # unbounded observations; no registered name
-        check_env(Environment(POSE, render_mode="rgb_array"))
+        check_env(Environment(task, render_mode="rgb_array"))
 
 
 def test_the_vector_environment_is_as_gymnasium_asks():

@@ -1,28 +1,30 @@
-"""Tasks of MyoSuite 3.0 on its own models (package `myo-sim`): elbow, finger, hand and legs.
+"""The library of tasks by name: those of MyoSuite 3.0 on its own models (package `myo-sim`), and the package's own.
 
-The tasks are `myoElbowPose1D6M`, `myoFingerPose`, `myoFingerReach`, `myoHandPose` and `myoHandReach`, each random or
-fixed, and `myoLegStandRandom`. Observations, actions, rewards, thresholds and ranges are those of MyoSuite 3.0.0
-(https://github.com/MyoHub/myosuite, `myosuite/envs/myo/tasks/basic`, Apache-2.0). The steps are this package's,
+The tasks of MyoSuite are `myoElbowPose1D6M`, `myoFingerPose`, `myoFingerReach`, `myoHandPose` and `myoHandReach`, each
+random or fixed, and `myoLegStandRandom`. Observations, actions, rewards, thresholds and ranges are those of MyoSuite
+3.0.0 (https://github.com/MyoHub/myosuite, `myosuite/envs/myo/tasks/basic`, Apache-2.0). The steps are this package's,
 contacts between fingers are left out, and joints stop at their ranges by forces.
 """
 
 import importlib
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, MissingExtraError
+from myoquat.core import Array, ArrayLike, MissingExtraError
 from myoquat.data import load_model
 from myoquat.joints.kinematics import point_position
 from myoquat.joints.quaternion import normalize, quaternion_multiply
+from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
 from .stepping import with_joint_stops
 from .task import Task
-from .tasks import PoseTask, ReachTask, StandTask
+from .tasks import PoseTask, ReachTask, ShoulderReach, StandTask
 
 TIPS = ("THtip_r", "IFtip_r", "MFtip_r", "RFtip_r", "LFtip_r")
 HAND_TARGETS = np.array(
@@ -45,6 +47,12 @@ SIGNS_HIGH = (
     1.571, -0.010472, 1.52387, 1.45318, 1.48459, -0.068068, 1.571, 1.571,
 )  # fmt: skip
 HAND_ROOT = (-0.02525155, 0.07146933, 1.39249298), (0.52167746, 0.46981366, -0.47875126, -0.52718591)  # [m], quaternion
+LEG = (0.161153, -0.0279385, -0.041886, 0.00247908, 0.00101098, 0.461137, 0.0275069, 0.136817, 0.334, -0.00117055,
+       -0.000125295, -0.0302192, 0.0395202, -0.194029)  # fmt: skip
+LEGS_ROOT = (0.0, 0.0, 0.92), (0.707388, 0.0, 0.0, -0.706825)  # [m], quaternion
+LEGS_TURN = 1.57  # [rad] about z, from the root that MyoSuite observes to that of the legs
+LEGS_STEP = 0.001
+HAND_M = (0.0, -0.3, 0.0)  # of `shoulder_reach`, in the axes of the forearm
 STEP = 0.002
 ELBOW_CONTROLS = (0.001, 1.0)  # range to which MuJoCo clamps the elbow's controls
 WORKSPACE_POSES, WORKSPACE_SEED = 20_000, 0
@@ -95,9 +103,6 @@ def ranges(model: Model) -> tuple[Array, Array]:
     return low, high
 
 
-# ---- elbow ---------------------------------------------------------------------------------------------------------
-
-
 def _elbow(low: float, high: float) -> Task:
     model = myosuite_model("myoelbow")
     start_low, start_high = ranges(model)
@@ -107,31 +112,12 @@ def _elbow(low: float, high: float) -> Task:
     )  # fmt: skip
 
 
-def elbow_pose() -> Task:
-    """`myoElbowPose1D6MRandom-v0`."""
-    return _elbow(0.0, 2.27)
+def _finger_pose(low: tuple[float, ...], high: tuple[float, ...]) -> Task:
+    return PoseTask(myosuite_model("myofinger"), STEP, low=low, high=high)
 
 
-def elbow_pose_fixed() -> Task:
-    """`myoElbowPose1D6MFixed-v0`."""
-    return _elbow(2.0, 2.0)
-
-
-# ---- finger --------------------------------------------------------------------------------------------------------
-
-
-def finger_pose() -> Task:
-    """`myoFingerPoseRandom-v0`."""
-    return PoseTask(myosuite_model("myofinger"), STEP, low=(-0.2, -0.4, 0.1, 0.1), high=(0.2, 1.0, 1.0, 1.0))
-
-
-def finger_pose_fixed() -> Task:
-    """`myoFingerPoseFixed-v0`."""
-    return PoseTask(myosuite_model("myofinger"), STEP, low=(0, 0, 0.75, 0.75), high=(0, 0, 0.75, 0.75))
-
-
-def finger_reach() -> Task:
-    """`myoFingerReachRandom-v0`: targets are positions of the tip at random poses that lie in MyoSuite's box."""
+def _finger_reach() -> Task:
+    """Targets are positions of the tip at random poses that lie in MyoSuite's box."""
     model = myosuite_model("myofinger")
     low, high = ranges(model)
     poses = low + (high - low) * np.random.default_rng(WORKSPACE_SEED).random((WORKSPACE_POSES, len(low)))
@@ -141,51 +127,24 @@ def finger_reach() -> Task:
     return ReachTask(model, STEP, points=("IFtip",), targets=reached[inside][:, None])
 
 
-def finger_reach_fixed() -> Task:
-    """`myoFingerReachFixed-v0`."""
+def _finger_reach_fixed() -> Task:
     target = [(0.2, 0.05, 0.20)]
     return ReachTask(myosuite_model("myofinger"), STEP, points=("IFtip",), low=target, high=target)
 
 
-# ---- hand ----------------------------------------------------------------------------------------------------------
+def _hand_pose(low: tuple[float, ...], high: tuple[float, ...], start: tuple[Any, Any] = (None, None)) -> Task:
+    return PoseTask(
+        myosuite_model("myohand"), STEP, low=low, high=high, start_low=start[0], start_high=start[1], threshold=0.7
+    )
 
 
-def hand_pose() -> Task:
-    """`myoHandPoseRandom-v0`."""
-    model = myosuite_model("myohand")
-    low, high = ranges(model)
-    return PoseTask(model, STEP, low=SIGNS_LOW, high=SIGNS_HIGH, start_low=low, start_high=high, threshold=0.7)
+def _hand_reach(below: ArrayLike, above: ArrayLike, far: float) -> Task:
+    low, high = np.subtract(HAND_TARGETS, below), np.add(HAND_TARGETS, above)
+    return ReachTask(myosuite_model("myohand"), STEP, points=TIPS, low=low, high=high, far=far)
 
 
-def hand_pose_fixed() -> Task:
-    """`myoHandPoseFixed-v0`."""
-    return PoseTask(myosuite_model("myohand"), STEP, low=HAND_POSE, high=HAND_POSE, threshold=0.7)
-
-
-def hand_reach() -> Task:
-    """`myoHandReachRandom-v0`."""
-    low, high = HAND_TARGETS - HAND_BELOW, HAND_TARGETS + HAND_ABOVE
-    return ReachTask(myosuite_model("myohand"), STEP, points=TIPS, low=low, high=high, far=0.075)
-
-
-def hand_reach_fixed() -> Task:
-    """`myoHandReachFixed-v0`."""
-    return ReachTask(
-        myosuite_model("myohand"), STEP, points=TIPS, low=HAND_TARGETS, high=HAND_TARGETS, far=0.044
-    )  # fmt: skip
-
-
-# ---- legs ----------------------------------------------------------------------------------------------------------
-
-LEG = (0.161153, -0.0279385, -0.041886, 0.00247908, 0.00101098, 0.461137, 0.0275069, 0.136817, 0.334, -0.00117055,
-       -0.000125295, -0.0302192, 0.0395202, -0.194029)  # fmt: skip
-LEGS_ROOT = (0.0, 0.0, 0.92), (0.707388, 0.0, 0.0, -0.706825)  # [m], quaternion
-LEGS_TURN = 1.57  # [rad] about z, from the root that MyoSuite observes to that of the legs
-LEGS_STEP = 0.001
-
-
-def leg_stand() -> Task:
-    """`myoLegStandRandom-v0`: the first keyframe of `myolegs_with_torso.xml`, whose legs are turned in the root."""
+def _leg_stand() -> Task:
+    """The first keyframe of `myolegs_with_torso.xml`, whose legs are turned in the root."""
     half = LEGS_TURN / 2
     turn = np.array([np.cos(half), 0.0, 0.0, np.sin(half)])
     root = normalize(quaternion_multiply(np.array(LEGS_ROOT[1]), turn))
@@ -194,3 +153,55 @@ def leg_stand() -> Task:
         myosuite_model("myolegs", contact=True), LEGS_STEP, pose=(*LEGS_ROOT[0], *root, *LEG, *LEG), spread=0.2,
         points=("pelvis",), target_low=(-0.05, -0.05, 0.0), target_high=(0.05, 0.05, 0.0), turn=back,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def _shoulder_reach() -> Task:
+    """Reach with the hand of the library's `thoracoscapular`."""
+    model = load_model("thoracoscapular")
+    assert isinstance(model, Model)
+    return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), far=1.5)
+
+
+TASKS: dict[str, Callable[[], Task]] = {  # a task is one row
+    "elbow_pose": lambda: _elbow(0.0, 2.27),  # myoElbowPose1D6MRandom-v0
+    "elbow_pose_fixed": lambda: _elbow(2.0, 2.0),  # myoElbowPose1D6MFixed-v0
+    "finger_pose": lambda: _finger_pose((-0.2, -0.4, 0.1, 0.1), (0.2, 1.0, 1.0, 1.0)),  # myoFingerPoseRandom-v0
+    "finger_pose_fixed": lambda: _finger_pose((0, 0, 0.75, 0.75), (0, 0, 0.75, 0.75)),  # myoFingerPoseFixed-v0
+    "finger_reach": _finger_reach,  # myoFingerReachRandom-v0
+    "finger_reach_fixed": _finger_reach_fixed,  # myoFingerReachFixed-v0
+    "hand_pose": lambda: _hand_pose(SIGNS_LOW, SIGNS_HIGH, ranges(myosuite_model("myohand"))),  # myoHandPoseRandom-v0
+    "hand_pose_fixed": lambda: _hand_pose(HAND_POSE, HAND_POSE),  # myoHandPoseFixed-v0
+    "hand_reach": lambda: _hand_reach(HAND_BELOW, HAND_ABOVE, 0.075),  # myoHandReachRandom-v0
+    "hand_reach_fixed": lambda: _hand_reach(0.0, 0.0, 0.044),  # myoHandReachFixed-v0
+    "leg_stand": _leg_stand,  # myoLegStandRandom-v0
+    "shoulder_reach": _shoulder_reach,
+}
+
+
+def library_tasks() -> tuple[str, ...]:
+    """The names that `load_task` takes.
+
+    >>> from myoquat.environments import library_tasks
+    >>> "elbow_pose" in library_tasks()
+    True
+    """
+    return tuple(TASKS)
+
+
+def load_task(name: str) -> Task:
+    """A task of the library. Those of MyoSuite need its models: the packages `myo-sim` and `mujoco`.
+
+    Raises ValueError for a name that is not in the library, TypeError for what is no text.
+
+    >>> from myoquat.environments import load_task
+    >>> try:
+    ...     load_task("juggling")
+    ... except ValueError as error:
+    ...     print(str(error)[:36])
+    task 'juggling' is not in the librar
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of a task, not {type(name).__name__}")
+    if name not in TASKS:
+        raise ValueError(f"task {name!r} is not in the library; there are: {', '.join(TASKS)}")
+    return TASKS[name]()
