@@ -44,7 +44,7 @@ def single(docs: Path) -> list[str]:
 
 def schema() -> str:
     """The schema of model files, from the docstring of the module that reads them."""
-    reader = importlib.import_module("myoquat.data.toml.read")
+    reader = importlib.import_module("myoquat.data.toml.models")
     indented = re.findall(r"(?:^    .*\n|^\n)+", reader.__doc__ or "", re.MULTILINE)
     return inspect.cleandoc(max(indented, key=len)) + "\n"
 

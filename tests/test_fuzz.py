@@ -14,7 +14,7 @@ from myoquat.analysis.studies import StoreError, Study, open_results
 from myoquat.analysis.studies.results import verify_results
 from myoquat.data import load_model
 from myoquat.data.storage import read_motion
-from myoquat.data.toml.read import line_of
+from myoquat.data.toml.models import line_of
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.runtime.cache import Cache

@@ -63,7 +63,7 @@ from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.data import library_models, load_forces, load_model, load_motion
 from myoquat.data.files import read_text
-from myoquat.data.toml.read import line_of, parse_toml, words
+from myoquat.data.toml.models import line_of, parse_toml, words
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 

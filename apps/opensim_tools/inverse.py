@@ -26,7 +26,7 @@ from myoquat.data.motions.coordinates import muscle_columns
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.osim import with_markers
 from myoquat.data.osim.read import child_frames
-from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
+from myoquat.data.osim.sets import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup

@@ -23,7 +23,7 @@ from myoquat.joints.multibody.scaling import PART_INFIX
 from myoquat.muscle.coordinates import Coordinate
 
 from .constraints import weld
-from .frames import GROUND, ZERO, Frame, Frames, add_offset
+from .elements import GROUND, ZERO, Frame, Frames, add_offset
 from .functions import add_function
 from .geometry import add_geometry, geometry_of
 from .tree import (

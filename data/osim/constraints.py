@@ -34,8 +34,7 @@ from myoquat.joints.functions import AxisFunction, Constant, Linear, Multivariat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler
 
-from .elements import COORDINATE, REQUIRED, Format, Part, by_tag, on_body, only_written
-from .frames import Frame, Frames, add_offset
+from .elements import COORDINATE, REQUIRED, Format, Frame, Frames, Part, add_offset, by_tag, on_body, only_written
 from .functions import FUNCTION, FUNCTIONS, POLYNOMIAL, add_function, read_polynomial
 
 COUPLER, OF_COUPLER = "CoordinateCouplerConstraint", "coupled_coordinates_function"

@@ -25,7 +25,7 @@ from myoquat.data.xml import (
 )
 from myoquat.joints import ModelError
 
-from .frames import GROUND
+from .elements import GROUND
 from .muscles import has_path
 from .tree import complete_joint
 

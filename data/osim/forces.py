@@ -57,20 +57,24 @@ from .constraints import LINKED
 from .elements import (
     BODY,
     COORDINATE,
+    GROUND,
     NAMED_BODY,
     OWN_BODY,
     OWN_NAMED_BODY,
     TEXTS,
+    ZERO,
     Format,
+    Frame,
+    Frames,
     Part,
     ValueType,
     by_tag,
     format_of,
     on_body,
     only_written,
+    path_of,
     same,
 )
-from .frames import GROUND, ZERO, Frame, Frames, path_of
 from .functions import THREE_FUNCTIONS, add_function, can_read as can_read_function, read_function
 
 # ---- Actuators: forces that controls tell, beside muscles ---------------------------------------------------------

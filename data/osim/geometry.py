@@ -18,7 +18,7 @@ from myoquat.joints import (
     rotation_matrix_from_euler,
 )
 
-from .frames import ZERO, Frame, add_offset
+from .elements import ZERO, Frame, add_offset
 
 ALONG_Y = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])  # turns the z axis of our cylinders to OpenSim's y axis
 ONES = (1.0,) * 3

@@ -34,6 +34,7 @@ from .elements import (
     COORDINATE_PATH,
     ON_PARENT,
     OWN_BODY,
+    ZERO,
     Format,
     Part,
     ValueType,
@@ -43,7 +44,6 @@ from .elements import (
     path_of_coordinate,
 )
 from .forces import Contacts
-from .frames import ZERO
 from .functions import add_function, function_in, read_polynomial
 from .laws import LAWS, TIMES, add_activation_dynamics, read_activation, read_activation_dynamics, read_law
 from .tree import DEFAULT_RANGE

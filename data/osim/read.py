@@ -15,7 +15,7 @@ from .bodies import is_massless, read_skeleton
 from .constraints import constant_couplers, read_constraints
 from .controllers import read_inputs
 from .document import in_current_schema, read_document
-from .elements import MARKER
+from .elements import MARKER, Frame, Frames
 from .forces import (
     ACTUATORS,
     CONTACTS,
@@ -30,7 +30,6 @@ from .forces import (
     read_limit,
     with_springs,
 )
-from .frames import Frame, Frames
 from .geometry import count_unknown_geometry, geometry_of
 from .laws import MUSCLES, is_rigid
 from .left_out import count_unseen
@@ -39,7 +38,7 @@ from .tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles,
 from .wraps import wraps_of
 
 SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
-SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
+SENSOR = "IMU"  # only names a frame, which `sets` reads
 
 
 def read_model(

@@ -1,12 +1,14 @@
-"""Files of OpenSim's sets: actuators that a tool adds to its model, <ForceSet>, and markers, <MarkerSet>."""
+"""What tools add to a model: actuators and markers in files of their own, <ForceSet> and <MarkerSet>, and sensors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from lxml import etree
 
-from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
+from myoquat.data.xml import Element, add, boolean, complain, last_name, parse_opensim, text
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 from myoquat.muscle import Model
@@ -14,9 +16,8 @@ from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Marker
 
 from .document import FIRST_RELEASE, complete
-from .elements import MARKER
+from .elements import GROUND, MARKER, Frame, Frames, add_offset
 from .forces import ACTUATORS
-from .frames import Frame, Frames
 
 SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
 FIRST_WITH_STATED_DIRECTION = 10905  # the version since which torques and forces have the direction that they say
@@ -96,3 +97,57 @@ def with_markers(model: Model, markers: Sequence[Marker]) -> Model:
     given = {marker.name: marker for marker in markers}
     kept = [given.pop(marker.name, marker) for marker in model.markers]
     return replace(model, markers=(*kept, *given.values()))
+
+
+# ---- Sensors: frames of bodies called '..._imu', as OpenSim's IMUPlacer writes them ----------------------------------
+
+
+SUFFIX = "_imu"
+FRAME = "PhysicalOffsetFrame"
+
+
+class SensorFrame(NamedTuple):
+    """A sensor on a body: a unit quaternion that takes its components to the body's, and where it is [m]."""
+
+    name: str
+    body: str
+    orientation: tuple[float, ...]
+    position: tuple[float, ...]
+
+
+def read_sensor_frames(path: Path) -> tuple[SensorFrame, ...]:
+    """The sensors of a model; ModelError with file and line for one that is on no body."""
+    root = parse_opensim(path)
+    model = root.find("Model")
+    frames = Frames(root if model is None else model)
+    with errors_in(path):
+        return tuple(_sensor(e, frames) for e in root.iter(FRAME) if (e.get("name") or "").endswith(SUFFIX))
+
+
+def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:
+    """The text of a model file with these sensors in place of those of the same names, and all else as it is."""
+    root = parse_opensim(path)
+    bodies = {body.get("name"): body for body in root.iterfind(".//BodySet/objects/Body")}
+    names = {sensor.name for sensor in sensors}
+    for old in [element for element in root.iter(FRAME) if element.get("name") in names]:
+        holder = old.getparent()
+        assert holder is not None
+        holder.remove(old)
+    for sensor in sensors:
+        if sensor.body not in bodies:
+            raise ModelError(f"the file holds no body {sensor.body!r}", element=f"sensor {sensor.name!r}", file=path)
+        body = bodies[sensor.body]
+        holder = body.find("components")
+        holder = add(body, "components") if holder is None else holder
+        add_offset(holder, sensor.name, sensor.body, sensor.position, sensor.orientation)
+    etree.indent(root, "\t")
+    made: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+    return made.decode()
+
+
+def _sensor(element: Element, frames: Frames) -> SensorFrame:
+    """The sensor that a frame is."""
+    frame = frames.placed(element)
+    if frame.body == GROUND:
+        complain(element, "a sensor must be on a body; this one is on the ground")
+    return SensorFrame(str(element.get("name")), frame.body, frame.orientation, frame.position)

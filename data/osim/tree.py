@@ -32,8 +32,7 @@ from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier,
 from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
-from .elements import Format, ValueType, by_tag, format_of
-from .frames import GROUND, ZERO, Frame, Frames
+from .elements import GROUND, ZERO, Format, Frame, Frames, ValueType, by_tag, format_of
 from .functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
 
 # --------------------------------------------------------------------------------------------------------------

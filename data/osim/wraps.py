@@ -27,9 +27,8 @@ from myoquat.joints import ModelError
 from myoquat.muscle import Muscle, PathPoint, Wrap, wrapping
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 
-from .elements import ON_PARENT, REQUIRED, THREE, Format, Part, by_tag, format_of
+from .elements import GROUND, ON_PARENT, REQUIRED, THREE, ZERO, Format, Frame, Frames, Part, by_tag, format_of
 from .forces import ORIENTATION, PLACE, Contacts, add_surfaces
-from .frames import GROUND, ZERO, Frame, Frames
 
 # ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
 

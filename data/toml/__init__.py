@@ -1,4 +1,4 @@
-"""Model files in TOML: the schema in `myoquat.data.toml.read`, dataclasses as tables in `myoquat.data.toml.records`."""
+"""Model files in TOML: `myoquat.data.toml.models` has the schema, `myoquat.data.toml.records` dataclasses as tables."""
 
 import lazy_loader
 

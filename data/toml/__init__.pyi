@@ -1,2 +1,6 @@
-from .read import parse_model as parse_model, read_model as read_model
-from .write import model_text as model_text, write_model as write_model
+from .models import (
+    model_text as model_text,
+    parse_model as parse_model,
+    read_model as read_model,
+    write_model as write_model,
+)

@@ -7,7 +7,7 @@ from fuzz.setups import PLACER, TRACKING
 from myoquat.analysis.motion import Sensor, calibrate_orientations
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Motion, Orientations, load_table
-from myoquat.data.osim.sensor_frames import read_sensor_frames
+from myoquat.data.osim.sets import read_sensor_frames
 from myoquat.joints import ModelError, quaternion_multiply
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix
 from myoquat.joints.sequences import axis_quaternion

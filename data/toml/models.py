@@ -1,4 +1,4 @@
-"""Reading model files: TOML, checked against the schema below, every error with file, element and line.
+"""Model files in TOML, read and written: checked against the schema below, every error with file, element and line.
 
 A model file (all numbers in SI units, quaternions scalar first):
 
@@ -62,15 +62,18 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from myoquat.data.files import read_text
+from myoquat.core import declared, tomlkit
+from myoquat.data.files import check_output, read_text, write_text
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
 from myoquat.joints.errors import errors_about
-from myoquat.muscle import Model
+from myoquat.muscle import Model, Muscle
 
-from .records import check_keys, numbers, read_fields, read_record, scalar
-from .write import BODY_FIELDS, FORMAT, JOINT_FIELDS, PARTS, SYSTEM_FIELDS, VERSION
+from .records import array, check_keys, numbers, read_fields, read_record, scalar, write_fields, write_record
+
+if TYPE_CHECKING:
+    from tomlkit.items import AbstractTable, Table
 
 # --------------------------------------------------------------------------------------------------------------
 #
@@ -128,6 +131,18 @@ def words(message: str) -> list[str]:
     return [*found, *(part for word in found for part in reversed(word.split(".")) if len(part) > 1)]
 
 
+# ---- from tables to objects, and back ----------------------------------------------------------------------
+
+
+FORMAT = "myoquat-model"
+VERSION = 1
+PARTS: dict[str, Any] = {name: classes[0] for name, _, _, classes in declared(Model) if classes}  # a table for each
+SYSTEM_FIELDS = ("ground", "gravity", "velocity_frame", "shapes")
+BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
+JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
+    *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),
+    "coordinate_names",
+)
 _TOP = {"format", "version", "name", "description", "start", "bodies", *SYSTEM_FIELDS, *PARTS}
 TABLES = {"body": "bodies"} | {key[:-1]: key for key in PARTS}  # an element -> its tables
 
@@ -166,9 +181,6 @@ def _line(text: str, error: ModelError) -> int | None:
     spans = zip(heads, [*heads[1:], len(lines)], strict=True)
     matches = [i + 1 for head, end in spans for i in range(head, end) if named.match(lines[i])]
     return matches[-1] if matches else heads[0] + 1  # of two elements with one name, the second is the mistake
-
-
-# ---- from tables to objects --------------------------------------------------------------------------------
 
 
 def _model(data: dict[str, Any], path: Path) -> Model:
@@ -223,3 +235,69 @@ def _body(table: dict[str, Any]) -> Body:
         **read_fields(Body, mounting, "joint.", JOINT_FIELDS),
         joint=read_record(Joint, own, "joint."),  # type: ignore[type-abstract]
     )
+
+
+def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
+    """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True. Raises ModelError for a joint, force law or
+    other part whose type could not be loaded again (`myoquat.data.toml.records`).
+    """
+    write_text(check_output(path, overwrite), model_text(model))
+
+
+def model_text(model: Model) -> str:
+    """The text of a model file."""
+    return tomlkit.dumps(_document(model))
+
+
+def _document(model: Model) -> Any:
+    document = tomlkit.document()
+    document["format"] = FORMAT
+    document["version"] = VERSION
+    document["name"] = model.name
+    if model.description:
+        document["description"] = model.description
+    document["ground"] = model.system.ground
+    document["gravity"] = array(model.system.gravity)
+    document.update(write_fields(model.system, SYSTEM_FIELDS[2:]))
+    if model.start_q is not None or model.start_u is not None:
+        start = tomlkit.table()
+        if model.start_q is not None:
+            start["q"] = array(model.start_q)
+        if model.start_u is not None:
+            start["u"] = array(model.start_u)
+        document["start"] = start
+    document["bodies"] = _tables(_body_table(body) for body in model.system.bodies)
+    for key in PARTS:
+        if parts := getattr(model, key):
+            document[key] = _tables(_part(key[:-1], part, k) for k, part in enumerate(parts, start=1))
+    return document
+
+
+def _tables(tables: Any) -> Any:
+    array = tomlkit.aot()
+    for table in tables:
+        array.append(table)
+    return array
+
+
+def _part(word: str, part: Any, place: int) -> "AbstractTable":
+    """A record, which an error calls by its name, or by its place if it has none."""
+    name = getattr(part, "name", "")
+    with errors_about(f"{word} {name!r}" if name else f"{word} number {place}"):
+        table = write_record(part, inline=False)
+    if isinstance(part, Muscle):
+        path: Any = table["path"]
+        points: Any = path if isinstance(path, list) else path["points"]
+        points.multiline(True)
+    return table
+
+
+def _body_table(body: Body) -> "Table":
+    table = tomlkit.table()
+    with errors_about(f"body {body.name!r}"):
+        table.update(write_fields(body, BODY_FIELDS))
+        table["joint"] = write_record(body.joint, inline=False)
+        table["joint"].update(write_fields(body, JOINT_FIELDS))
+    return table
