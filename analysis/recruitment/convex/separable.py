@@ -94,11 +94,11 @@ class _Sums:
         x = np.concatenate([ends[0] * (1 - part) + ends[1] * part, np.clip(self.corners, *ends)], axis=-1)
         return _lower_hulls(x, self.values(x))
 
-    def of_envelopes(self, x: Array, f: Array, about: Array, refinements: int) -> Solutions:
+    def of_envelopes(self, x: Array, f: Array, about: Array, refinements: int, zooms: int = 0) -> Solutions:
         """The solutions of the envelopes, and their bounds.
 
         Hulls x, f (k, m, p) have more points about each solution, as long as these change it. The pieces of a program
-        are those near the points `about` (k, m, q).
+        are those near the points `about` (k, m, q). Once a bound is met, ZOOMS into the hulls look for a lower one.
         """
         found, m = self.on_pieces(*_near(x, f, about)), self.m
         solved, at = found.status == Status.SOLVED, found.x[:, :m]
@@ -117,7 +117,7 @@ class _Sums:
         more = ends[1] + (ends[2] - ends[1]) * parts
         both = [[x, new, more], [f, middle, self.values(more)]]
         low, high = (np.take_along_axis(x, np.clip(least + k, 0, last), axis=-1) for k in (-1, 1))
-        for _ in range(ZOOMS):  # about the cheapest point: a minimum between vertices makes the bound less
+        for _ in range(zooms):  # about the cheapest point: a minimum between vertices makes the bound less
             near = low + (high - low) * np.linspace(0.0, 1.0, 9)
             values = self.values(near)
             place = np.argmin(values - own * near, axis=-1)[..., None]
@@ -133,11 +133,12 @@ class _Sums:
         off = np.where(solved, envelope - bound, 0.0)
         too_far = off > GLOBAL_GAP / 2 * _size(found.objective, f)
         found.bound[:] = np.where(solved, bound - np.where(too_far, off, 0.0), found.bound)  # of the sampled envelope
-        rows = np.flatnonzero(too_far)
-        if refinements and len(rows):
-            again = self.subset(rows).of_envelopes(x[rows], f[rows], about[rows], refinements - 1)
-            better = again.status == Status.SOLVED  # where rounding ends progress the last solution stays
-            found.put(rows[better], again.subset(better))
+        for again, deeper in ((too_far, zooms), (solved & ~too_far & (zooms == 0), ZOOMS)):
+            rows = np.flatnonzero(again)
+            if refinements and len(rows):
+                new = self.subset(rows).of_envelopes(x[rows], f[rows], about[rows], refinements - 1, deeper)
+                better = new.status == Status.SOLVED  # where rounding ends progress the last solution stays
+                found.put(rows[better], new.subset(better))
         return found
 
     def on_pieces(self, x: Array, f: Array) -> Solutions:
