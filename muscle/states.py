@@ -81,14 +81,7 @@ def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | N
 
 def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N] at path lengths and speeds (..., m): the formula, on floats and symbols."""
-    laws, rows = [], []
-    for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
-        if muscle.law is not None:
-            own = [] if state is None else [state[..., s]]
-            laws.append(muscle.law)
-            rows.append(joined([x[..., i : i + 1] for x in (l, speed, activation)] + own))
-    columns = [force[..., 0] for force in of_laws(laws, _force, rows, lambda law: 1)]
-    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else l
+    return _by_laws(model, (l, speed, activation), _force, [] if state is None else [state], lambda law: 1)
 
 
 def _force(law: ForceLaw, row: Array) -> Array:
@@ -112,7 +105,7 @@ def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> 
         if isinstance(muscle.law, HillLaw):
             muscle.law.check_rates(f"muscle {muscle.name!r}")
     way = paths_at(model.system, model.paths, q, u)
-    return _of_states(model, (way.length, way.speed, activation), _rate, [state])
+    return _by_laws(model, (way.length, way.speed, activation), _rate, [state], lambda law: len(law.states))
 
 
 def residuals(model: Model, q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Array:
@@ -123,7 +116,7 @@ def residuals(model: Model, q: Array, u: Array, activation: Array, state: Array,
 
 def residuals_of_laws(model: Model, at: tuple[Array, Array, Array], state: Array, rate: Array) -> Array:
     """(..., ns) the same at path lengths, speeds and activations (..., m)."""
-    return _of_states(model, at, _residual, [state, rate])
+    return _by_laws(model, at, _residual, [state, rate], lambda law: len(law.states))
 
 
 def _rate(law: ForceLaw, row: Array) -> Array:
@@ -152,9 +145,13 @@ def _followed(dynamics: ActivationDynamics, row: Array) -> Array:
     return dynamics.rate(row[..., 0], row[..., 1])[..., None]
 
 
-def _of_states(model: Model, at: tuple[Array, Array, Array], function: OfLaw, states: Sequence[Array]) -> Array:
-    """(..., ns) what a function gives for every law with states, at lengths, speeds and activations (..., m)."""
-    members = {i: s for i, s in enumerate(state_slices(model)) if s.stop > s.start}
-    laws = [law for i in members if (law := model.muscles[i].law) is not None]
-    rows = [joined([*(x[..., i : i + 1] for x in at), *(x[..., s] for x in states)]) for i, s in members.items()]
-    return joined(of_laws(laws, function, rows, lambda law: len(law.states))) if laws else 0.0 * states[0]
+def _by_laws(
+    model: Model, at: tuple[Array, ...], function: OfLaw, states: Sequence[Array], size: Callable[[ForceLaw], int]
+) -> Array:
+    """(..., n) what a function gives for every law, size(law) numbers, at lengths, speeds and activations (..., m)."""
+    laws, rows = [], []
+    for i, (muscle, s) in enumerate(zip(model.muscles, state_slices(model), strict=True)):
+        if muscle.law is not None and size(muscle.law):
+            laws.append(muscle.law)
+            rows.append(joined([*(x[..., i : i + 1] for x in at), *(x[..., s] for x in states)]))
+    return joined(of_laws(laws, function, rows, size)) if laws else 0.0 * at[0][..., :0]

@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.core import Array
 from myoquat.joints.evaluation import SystemLike
+from myoquat.joints.multibody import state
 from myoquat.joints.vectors import matrix, matvec
 from myoquat.muscle.model import Model
 
@@ -43,14 +44,7 @@ def angular_velocities(model: Model, q: Array, u: Array) -> Array:
 
 def angular_accelerations(model: Model, q: Array, u: Array, udot: Array) -> Array:
     """(..., nu) the rates of `angular_velocities`, E udot + Edot u."""
-    found = udot.copy()
-    for x, y, at in _turning(model, q):
-        (a, b, c), zero = np.moveaxis(u[..., at], -1, 0), 0.0 * x
-        sin, cos = np.sin, np.cos
-        changes = [cos(y) * b * c, -sin(x) * a * b - (cos(x) * cos(y) * a - sin(x) * sin(y) * b) * c,
-                   cos(x) * a * b - (sin(x) * cos(y) * a + cos(x) * sin(y) * b) * c]  # fmt: skip
-        found[..., at] = matvec(axes_of_angles(x, y), udot[..., at]) + np.stack([zero + d for d in changes], axis=-1)
-    return found
+    return state.rate_along(lambda s: angular_velocities(model, q + s * u, u + s * udot), q)
 
 
 def _turning(model: Model, q: Array) -> list[tuple[Array, Array, list[int]]]:

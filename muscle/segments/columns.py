@@ -14,7 +14,7 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.points import DrivenPoint, PathPoint
 
 from .path_segments import Segment, SegmentType
-from .stops import MOVING, Chart, charts, together
+from .stops import MOVING, Chart, charts, slides, together
 
 Poses = Sequence[tuple[Array, Array]]  # R (3, 3) and p (3,) of every body in the world
 
@@ -100,19 +100,6 @@ class Columns:
         v = [rates[9:, k] @ R for k in range(rates.shape[1])]
         along: Array = sum((x * B for x, B in zip(own[-4:], turned[-4:], strict=False)), np.zeros((3, 3)))
         return np.stack(omega, axis=-1), np.stack(v, axis=-1), upper(0.5 * (along + along.T))
-
-    def slides(self, slides: Sequence[tuple[PathPoint, int]], q: Array, *eliminated: Array) -> list[Array]:
-        """(3,) the derivatives of moving points in their bodies' frames, each by one column j."""
-        points = list({id(point): point for point, _ in slides}.values())
-        offsets = {id(point): 3 * k for k, point in enumerate(points)}
-        chart = together(charts(self.system, q, self.wrt, *eliminated))
-
-        def local(x: Array) -> Array:
-            after = chart.coordinates(x)
-            return joined([np.zeros(0), *(point.local(self.system, after) for point in points)])
-
-        rates = jacobian_at(local, chart.start, like=q)
-        return [rates[offsets[id(point)] : offsets[id(point)] + 3, j] for point, j in slides]
 
 
 # ---- Which columns of a Jacobian change which segments of paths, as rows that tables gather and add to --------------
@@ -208,17 +195,14 @@ class Reach:
 
     def moved(self, poses: Poses, q: Array, *eliminated: Array) -> dict[str, list[Array]]:
         """The rows of these buffers."""
-        columns, system = self.columns, self.columns.system
-        around, bodies = (
-            charts(system, q, columns.wrt, *eliminated),
-            {**self.motions["pulls"], **self.motions["strains"]},
-        )
-        moved = {i: columns.motion(i, poses, q, around[system.leaders[i]]) for i in bodies}
-        slides = [(self.points[number], j) for number, j in self.motions["pushes"]]
+        columns, bodies = self.columns, {*self.motions["pulls"], *self.motions["strains"]}
+        around = charts(self.system, q, columns.wrt, *eliminated)
+        moved = {i: columns.motion(i, poses, q, around[self.system.leaders[i]]) for i in bodies}
+        slid = slides(self.system, self.points.values(), q, together(around))
         return {
             "axes": [row for i in self.motions["pulls"] for row in moved[i][0]],
             "stretching": [row for i in self.motions["strains"] for row in moved[i][1]],
-            "slides": columns.slides(slides, q, *eliminated),
+            "slides": [slid[id(self.points[number])][:, j] for number, j in self.motions["pushes"]],
         }
 
     @property

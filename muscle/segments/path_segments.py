@@ -23,7 +23,7 @@ from myoquat.muscle.path import MusclePath
 from myoquat.muscle.points import PathPoint
 
 from .lengths import lengths, velocity_jacobian
-from .stops import FIXED, GIVEN, MOVING, SURFACE, PlacedStop, Stop, moved_length, placed_paths
+from .stops import FIXED, GIVEN, MOVING, SURFACE, PlacedStop, Stop, charts, moved_length, placed_paths, slides, together
 
 
 class SegmentType(NamedTuple):
@@ -218,7 +218,7 @@ def segments(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
     """Paths at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
     stops, on_paths, numbers = placed_paths(system, paths, q)
     found, placed = cut(system, stops), [stop for path in on_paths for stop in path]
-    slides = _slides(system, q, [point for segment in found for point in segment.points])
+    slid = slides(system, [x for s in found for x in s.points], q, together(charts(system, q, "velocity")))
     seen: dict[str, tuple[Poses, Poses]] = {}
     rows = []
     for segment in found:
@@ -227,7 +227,7 @@ def segments(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
             seen[segment.base] = poses, system.shifts(q, u, poses, segment.base)
         poses, shifts = seen[segment.base]
         carried = [x for name in segment.bodies for x in reversed(shifts[name])]
-        velocities = [*carried, *(matvec(slides[id(point)], u) for point in segment.points)]
+        velocities = [*carried, *(matvec(slid[id(point)], u) for point in segment.points)]
         rows.append(_row(segment, poses, [placed[stop.number] for stop in segment.stops], velocities))
     results = _of_types(found, rows)
     sums: list[Array] = [np.zeros(2)] * len(stops)
@@ -237,7 +237,7 @@ def segments(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
     both = np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 2))
     pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
     changing = [x for x in pulls if _velocities(x[0].type)]
-    return PathSegments(system, q, both[..., 0], both[..., 1], numbers, changing, slides)
+    return PathSegments(system, q, both[..., 0], both[..., 1], numbers, changing, slid)
 
 
 def wrenches(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, tensions: Array) -> Array:
@@ -257,20 +257,6 @@ def _row(segment: Segment, poses: Poses, placed: Sequence[PlacedStop], velocitie
         if stop.conditional:
             parts.append(there.flag)
     return joined([*parts, *velocities, np.zeros(0)])
-
-
-def _slides(system: ArticulatedSystem, q: Array, points: Sequence[PathPoint]) -> dict[int, Array]:
-    """By the id of each moving point, d place / d motion (..., 3, nu) on its body."""
-    distinct = list({id(point): point for point in points}.values())
-    if not distinct:
-        return {}
-
-    def positions(motion: Array) -> Array:
-        after = system.displaced(q, motion)
-        return joined([point.local(system, after) for point in distinct])
-
-    J = jacobian_at(positions, np.zeros(system.nu), like=q)
-    return {id(point): J[..., 3 * k : 3 * k + 3, :] for k, point in enumerate(distinct)}
 
 
 def _of_types(found: Sequence[Segment], rows: Sequence[Array]) -> list[Array]:

@@ -4,7 +4,7 @@ A span runs over a surface between two points of a path. It stays where it is on
 path is the shortest, so that moving the contacts along does not change its length to first order.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, joined, matvec
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.context import memoize
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import wrapping
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
@@ -250,6 +251,18 @@ def together(parts: Sequence[Chart]) -> Chart:
         return np.concatenate([part.coordinates(y) for part, y in zip(parts, pieces, strict=True)], axis=-1)
 
     return Chart(start, coordinates)
+
+
+def slides(system: ArticulatedSystem, points: Iterable[PathPoint], q: Array, chart: Chart) -> dict[int, Array]:
+    """By the id of each point, the derivative (..., 3, n) of where it is on its body, by the numbers of a chart."""
+    distinct = {id(point): point for point in points}
+
+    def local(x: Array) -> Array:
+        after = chart.coordinates(x)
+        return joined([np.zeros(0), *(point.local(system, after) for point in distinct.values())])
+
+    J = jacobian_at(local, chart.start, like=q)
+    return {key: J[..., 3 * k : 3 * k + 3, :] for k, key in enumerate(distinct)}
 
 
 def _is_dropped(joint: Joint, wrt: str) -> bool:
