@@ -76,10 +76,15 @@ MODEL_FORMATS = {
 }
 
 
+def format_of(formats: Mapping[str, Any], path: str | Path, what: str) -> Any:
+    """The format of a file among those by suffix, in any case. ModelError for a suffix that is not among them."""
+    suffix = Path(path).suffix
+    if suffix.lower() not in formats:
+        known = ", ".join(f"{ending} ({entry.name})" for ending, entry in formats.items())
+        raise ModelError(f"the suffix {suffix!r} is not that of a {what} file; known: {known}", file=path)
+    return formats[suffix.lower()]
+
+
 def model_format(path: Path) -> ModelFormat:
-    """The format of a model file, by its suffix in any case. ModelError for a suffix that is not in the table."""
-    suffix = path.suffix.lower()
-    if suffix not in MODEL_FORMATS:
-        known = ", ".join(f"{ending} ({entry.name})" for ending, entry in MODEL_FORMATS.items())
-        raise ModelError(f"the suffix {path.suffix!r} is not that of a model file; known: {known}", file=path)
-    return MODEL_FORMATS[suffix]
+    """The format of a model file."""
+    return format_of(MODEL_FORMATS, path, "model")

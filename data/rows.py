@@ -95,8 +95,6 @@ def check_labels(path: Path, line: int, labels: Sequence[str], timed: bool = Fal
 def distinct_labels(labels: Sequence[str], mended: Callable[[str], None]) -> list[str]:
     """The labels, with a number where one comes again ("A_2") or is empty ("unnamed_3", the third); tells `mended`."""
     names: list[str] = []
-    unnamed: list[str] = []
-    repeated: list[str] = []
     known, taken = set(labels), set[str]()
     counts: Counter[str] = Counter()  # the last number of each label: one that comes a million times takes one pass
     for i, label in enumerate(labels):
@@ -106,10 +104,10 @@ def distinct_labels(labels: Sequence[str], mended: Callable[[str], None]) -> lis
             name = f"{base}_{counts[base] + 1}"
         names.append(name)
         taken.add(name)
-        if name != label:
-            (repeated if label else unnamed).append(name)
-    for what, called in (("have no name", unnamed), ("repeat a name", repeated)):
-        if called:
+    for what, empty in (("have no name", True), ("repeat a name", False)):
+        if called := [
+            name for name, label in zip(names, labels, strict=True) if name != label and empty == (not label)
+        ]:
             shown = ", ".join(called[:MAX_SHOWN]) + (", ..." if len(called) > MAX_SHOWN else "")
             mended(f"{len(called)} of {len(labels)} labels {what}; here they are {shown}")
     return names
@@ -128,13 +126,16 @@ def text_of(text: str, mended: Callable[[str], None]) -> str:
 
 def check_times(path: Path, lines: Sequence[int] | np.ndarray, times: np.ndarray) -> None:
     """ModelError at the first row whose time is a gap or not after the one before, with its line."""
-    wrong = np.isnan(times)
-    wrong[1:] |= ~(np.diff(times) > 0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        number = int(lines[row])
+    if (row := wrong_time(times)) is not None:
         before = f"after {times[row - 1]:.10g}" if row else "there"
-        raise ModelError(f"time must increase: {times[row]:.10g} is not {before}", file=path, line=number)
+        raise ModelError(f"time must increase: {times[row]:.10g} is not {before}", file=path, line=int(lines[row]))
+
+
+def wrong_time(times: np.ndarray) -> int | None:
+    """The first row whose time is not finite or not after the one before; None if there is none."""
+    wrong = ~np.isfinite(times)
+    wrong[1:] |= ~(np.diff(times) > 0)
+    return int(np.argmax(wrong)) if wrong.any() else None
 
 
 def format_rows(rows: np.ndarray) -> str:
@@ -153,6 +154,15 @@ def time_table(time: np.ndarray, values: np.ndarray, columns: Any, **attrs: Any)
 def marker_table(time: np.ndarray, positions: np.ndarray, names: Sequence[str], **attrs: Any) -> "pd.DataFrame":
     """A table of positions (t, n, 3) with columns (marker, axis)."""
     return time_table(time, positions, pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"]), **attrs)
+
+
+def named_parts(frame: "pd.DataFrame", noun: str, parts: Sequence[str]) -> list[str]:
+    """The names of a table with columns (name, part), name by name; ValueError for other columns."""
+    names = list(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
+    if list(frame.columns) != [(name, part) for name in names for part in parts]:
+        expected = ", ".join(f"({noun}, {part!r})" for part in parts)
+        raise ValueError(f"the columns must be {expected}, {noun} by {noun}")
+    return names
 
 
 def tell(path: Path, strict: bool, line: int | None, message: str) -> None:

@@ -22,6 +22,7 @@ from .rows import (
     distinct_labels,
     format_rows,
     marker_table,
+    named_parts,
     parse_rows,
     tell,
     text_of,
@@ -182,9 +183,7 @@ def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", 
     path = check_output(path, overwrite)
     if units not in METRES:
         raise ValueError(f"units is one of {', '.join(METRES)}, not {units!r}")
-    names = list(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
-    if list(frame.columns) != [(name, axis) for name in names for axis in AXES]:
-        raise ValueError("the columns must be (marker, 'x'), (marker, 'y'), (marker, 'z'), marker by marker")
+    names = named_parts(frame, "marker", AXES)
     check_labels(path, 0, names)
     times = frame.index.to_numpy(dtype=float)
     check_times(path, range(len(times)), times)

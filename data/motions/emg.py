@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core import PATH, Array, ArrayLike, check_types, frozen, indices_of, pandas as pd, scipy
+from myoquat.core import PATH, Array, check_types, frozen, indices_of, pandas as pd, scipy
 from myoquat.data import c3d
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
 from .formats import load_table, save_table
-from .series import Recording, check_cutoff, check_time, even_times, interpolated
+from .series import Recording, check_cutoff, even_times
 
 
 @frozen(eq=False, repr=False)
@@ -41,12 +41,6 @@ class Emg(Recording):
         not there."""
         indices_of("channel", muscles, self.names)
         return replace(self, names=tuple(muscles.get(name, name) for name in self.names))
-
-    def resampled(self, time: ArrayLike, longest_gap: float) -> "Emg":
-        """The signal at other times by straight lines; NaN outside the record and in gaps of more than `longest_gap`
-        [s]. Of an envelope: a raw signal loses what is faster than the new rate."""
-        at = check_time(time)
-        return replace(self, time=at, signal=interpolated(self.time, self.signal, at, longest_gap))
 
     # ---- what is done with a recording ----------------------------------------------------------------------
 

@@ -104,10 +104,7 @@ class Forces:
         if len(at) and (not len(self.time) or not rows_within(at, self.time[0], self.time[-1]).all()):
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "nothing"
             raise ValueError(f"the loads cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
-        shape = (len(at), len(self.names), 3)
-        flat = (getattr(self, k).reshape(len(self.time), 3 * len(self.names)) for k in QUANTITIES)
-        force, point, torque = (interpolated(self.time, values, at, np.inf).reshape(shape) for values in flat)
-        return replace(self, time=at, force=force, point=point, torque=torque)
+        return replace(self, time=at, **{k: interpolated(self.time, getattr(self, k), at, np.inf) for k in QUANTITIES})
 
     # ---- other forms ----------------------------------------------------------------------------------------
 

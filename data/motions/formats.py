@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.core import PATH, check_types, frozen, pandas as pd
+from myoquat.data.formats import format_of
 from myoquat.joints import ModelError
 
 
@@ -55,13 +56,9 @@ MOTION_FORMATS = {
 
 def motion_format(path: str | Path) -> MotionFormat:
     """The format of a motion file, by its suffix in any case. ModelError for a suffix that is not in the table."""
-    suffix = Path(path).suffix.lower()
-    if suffix == ".b3d":
+    if Path(path).suffix.lower() == ".b3d":
         raise ModelError(B3D, file=path)
-    if suffix not in MOTION_FORMATS:
-        known = ", ".join(f"{ending} ({entry.name})" for ending, entry in MOTION_FORMATS.items())
-        raise ModelError(f"the suffix {suffix!r} is not that of a motion file; known: {known}", file=path)
-    return MOTION_FORMATS[suffix]
+    return format_of(MOTION_FORMATS, path, "motion")
 
 
 def load_table(path: str | Path, strict: bool = False) -> "pd.DataFrame":

@@ -20,7 +20,7 @@ from myoquat.data.storage import read_motion
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ModelError
 
-from .series import SpatialRecording, axes_rotation, check_cutoff, check_time, even_times, gaps_of, interpolated
+from .series import SpatialRecording, axes_rotation, check_cutoff, even_times, gaps_of
 
 COMPONENT = re.compile(r"(.+?)(?:[_.:][tv]?)?([xyz1-3])", re.IGNORECASE)  # of a column: the marker and its axis
 MAX_SPREAD_M = 100.0  # between markers of one frame: more are other units than the file says
@@ -71,16 +71,6 @@ class Markers(SpatialRecording):
     def turned(self, axes: ArrayLike | str, frame: str = "ground") -> "Markers":
         """The same positions in other axes, R x, with R as `axes_rotation` takes it: a matrix or "x z -y"."""
         return replace(self, positions=self.positions @ axes_rotation(axes).T, frame=frame)
-
-    def resampled(self, time: ArrayLike, longest_gap: float) -> "Markers":
-        """Positions at other times, by straight lines between the frames that hold the marker.
-
-        NaN outside the record and in gaps of more than `longest_gap` [s] between neighbouring frames: what is bridged
-        is said by the caller.
-        """
-        at = check_time(time)
-        flat = interpolated(self.time, self.positions.reshape(len(self.time), 3 * len(self.names)), at, longest_gap)
-        return replace(self, time=at, positions=flat.reshape(len(at), len(self.names), 3))
 
     def low_passed(self, cutoff: float = 6.0, order: int = 4) -> "Markers":
         """The positions below a frequency [Hz], without delay, each marker between its gaps, which stay.
@@ -192,12 +182,15 @@ def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Mark
     """The markers with gaps where they jump to 0 0 0. A report lists them, and those that are always there."""
     doubtful, positions = _AtOrigin(), markers.positions.copy()
     for k, name in enumerate(markers.names):
-        x = markers.positions[:, k]
-        if (markers.missing[:, k] | (x == 0).all(axis=-1)).all() and not markers.missing[:, k].all():
+        x, unseen = markers.positions[:, k], markers.missing[:, k]
+        at_origin = (x == 0).all(axis=-1)
+        runs = gaps_of(at_origin)
+        jumping = [run for run in runs if _jumps(x, *run)]
+        if (unseen | at_origin).all() and not unseen.all():
             doubtful.count("kept, because they are always at this point", name)
-        elif any(b - a > 1 and not _jumps(x, a, b) for a, b in gaps_of((x == 0).all(axis=-1))):
+        elif any(b - a > 1 and (a, b) not in jumping for a, b in runs):
             doubtful.count("kept for more than a frame, because the marker is near this point before or after", name)
-        frames = [frame for a, b in gaps_of((x == 0).all(axis=-1)) if _jumps(x, a, b) for frame in range(a, b)]
+        frames = [frame for a, b in jumping for frame in range(a, b)]
         if frames:
             positions[frames, k] = np.nan
             span = f"{markers.time[frames[0]]:g} to {markers.time[frames[-1]]:g} s"

@@ -1,5 +1,6 @@
 """What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -17,7 +18,7 @@ from myoquat.core import (
     real_array_with_gaps,
     xarray as xr,
 )
-from myoquat.data.rows import time_table
+from myoquat.data.rows import named_parts, time_table, wrong_time
 from myoquat.joints.ranges import check_array
 
 Record = TypeVar("Record", bound=Any)
@@ -76,6 +77,15 @@ class Recording:
         """The frames from `start` to `end` [s], both included."""
         return cut(self, start, end, (self.field,))
 
+    def resampled(self, time: ArrayLike, longest_gap: float) -> Self:
+        """Values at other times, by straight lines between the frames that hold them.
+
+        NaN outside the record and in gaps of more than `longest_gap` [s] between neighbouring frames: what is bridged
+        is said by the caller. A raw EMG signal loses what is faster than the new rate, unlike an envelope.
+        """
+        at = check_time(time)
+        return self._with(interpolated(self.time, self._values, at, longest_gap), time=at)
+
     def _with(self, values: Array, **changes: Any) -> Self:
         return replace(self, **{self.field: values}, **changes)  # type: ignore[type-var]
 
@@ -114,11 +124,8 @@ class SpatialRecording(Recording):
     @classmethod
     def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> Self:
         """From columns (name, part) over the index time [s], as `to_dataframe` makes them; ValueError for others."""
-        (parts,), noun = cls.parts.values(), cls.noun
-        names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
-        if list(frame.columns) != [(name, part) for name in names for part in parts]:
-            expected = ", ".join(f"({noun}, {part!r})" for part in parts)
-            raise ValueError(f"the columns must be {expected}, {noun} by {noun}")
+        (parts,) = cls.parts.values()
+        names = tuple(named_parts(frame, cls.noun, parts))
         values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), len(parts))
         return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)  # type: ignore[call-arg]
 
@@ -145,10 +152,7 @@ def check_time(time: ArrayLike) -> Array:
     times = check_array("time", time)
     if times.ndim != 1:
         raise ValueError(f"time has shape {times.shape}; (t,) is needed")
-    wrong = ~np.isfinite(times)
-    wrong[1:] |= ~(np.diff(times) > 0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if (row := wrong_time(times)) is not None:
         before = f"; the time before is {times[row - 1]:.10g}" if row else ""
         raise ValueError(f"time must be finite and increase: time[{row}] is {times[row]:.10g}{before}")
     return times
@@ -224,16 +228,16 @@ def gaps_of(missing: Array) -> list[tuple[int, int]]:
 
 
 def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array:
-    """(s, n) linear interpolation of values (t, n) at times (s,). NaN outside the record and between rows that are
+    """(s, ...) linear interpolation of values (t, ...) at times (s,). NaN outside the record and between rows that are
     farther apart than `longest` [s], rows with NaN not counted."""
-    result = np.full((len(at), values.shape[1]), np.nan)
-    for k in range(values.shape[1]):
-        known = np.flatnonzero(~np.isnan(values[:, k]))
-        if not len(known):
-            continue
-        inside, _, _ = between_rows(time[known], at, longest)
-        result[inside, k] = np.interp(at[inside], time[known], values[known, k])
-    return result
+    columns = values.reshape(len(values), math.prod(values.shape[1:]))
+    result = np.full((len(at), columns.shape[1]), np.nan)
+    for k, column in enumerate(columns.T):
+        known = np.flatnonzero(~np.isnan(column))
+        if len(known):
+            inside, _, _ = between_rows(time[known], at, longest)
+            result[inside, k] = np.interp(at[inside], time[known], column[known])
+    return result.reshape(len(at), *values.shape[1:])
 
 
 def between_rows(time: Array, at: Array, longest: float) -> tuple[Array, Array, Array]:
