@@ -13,7 +13,7 @@ from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core import frozen, pandas as pd
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples
-from myoquat.data.motions.coordinates import DEGREE, rates_of_states, turning_entries
+from myoquat.data.motions.coordinates import DEGREE, rates_of_states, turning
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_inner_model
@@ -160,11 +160,8 @@ class Reading:
         in_degrees = table.attrs.get("in_degrees")
         table = table.loc[:, np.isfinite(table.to_numpy(float)).all(axis=0)].rename(columns=str)
         if in_degrees:
-            system = self.model.system
-            named = {"q": system.coordinate_names, "u": system.velocity_names}
-            turning = {name for of, names in named.items()
-                       for name, turns in zip(names, turning_entries(system, of), strict=True) if turns}  # fmt: skip
-            table = table * [DEGREE if self.names.state(label) in turning else 1.0 for label in table]
+            turns = turning(self.model.system)
+            table = table * [DEGREE if self.names.state(label) in turns else 1.0 for label in table]
         return self.operated(rates_of_states(self.model, table, False, self.model.start), processor)
 
     def operated(self, table: "pd.DataFrame", processor: Processor) -> "pd.DataFrame":

@@ -16,9 +16,8 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import vecmat
 
-from .coordinates import coordinate_labels, turning_entries
+from .coordinates import coordinate_labels, motion_table
 
-DEGREE = np.pi / 180
 GIMBAL_LOCK_DET = 1e-12  # |det B| of unit factors below which rates of angles have no value
 
 
@@ -47,36 +46,22 @@ def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
 
 def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> "pd.DataFrame":
     """Columns of the file's own coordinates and speeds; see `Motion.angles`."""
-    labels, turning = coordinate_labels(system), {k: turning_entries(system, k) for k in ("q", "u")}
-    degree = DEGREE if in_degrees else 1.0
+    labels, balls_by_body = coordinate_labels(system), {ball.body: ball for ball in balls(system)}
     columns: dict[str, Array] = {}
     speeds: dict[str, Array] = {}
-    balls_by_body = {ball.body: ball for ball in balls(system)}
     for i, (iq, iu) in enumerate(zip(system.q_slices, system.u_slices, strict=True)):
         ball = balls_by_body.get(i)
-        stop = ball.quaternion.start if ball else iq.stop
-        columns |= {labels["q"][k]: q[:, k] / (degree if turning["q"][k] else 1.0) for k in range(iq.start, stop)}
-        x = None
+        columns |= {labels["q"][k]: q[:, k] for k in range(iq.start, ball.quaternion.start if ball else iq.stop)}
+        if u is not None:
+            speeds |= {labels["u"][k]: u[:, k] for k in range(iu.start, ball.omega.start if ball else iu.stop)}
         if ball:
             x = unwrapped_angles(ball.angles, q[:, ball.quaternion])
-            units = [_factor(unit, in_degrees) for unit in ball.angles.all_units]
-            columns |= {n: ball.angles.coordinate(x, k) / units[k] for k, n in enumerate(ball.angles.all_names)}
-        if u is not None:
-            stop = ball.omega.start if ball else iu.stop
-            speeds |= {labels["u"][k]: u[:, k] / (degree if turning["u"][k] else 1.0) for k in range(iu.start, stop)}
-            if ball and x is not None:
-                rates = _rates(ball, q[:, ball.quaternion], u[:, ball.omega], x)
-                speeds |= {f"{name}_u": rates[:, k] / units[k] for k, name in enumerate(ball.angles.names)}
-                speeds |= {f"{d.name}_u": d.factor * rates[:, d.place] / _factor(d.unit, in_degrees)
-                           for d in ball.angles.dependents}  # fmt: skip
-    frame = pd.DataFrame(columns | speeds, index=pd.Index(time, name="time"))
-    frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
-    return frame
-
-
-def _factor(unit: str, in_degrees: bool | None) -> float:
-    """What takes a number of a table to a coordinate of a unit."""
-    return DEGREE if in_degrees and unit == "rad" else 1.0
+            columns |= {name: ball.angles.coordinate(x, k) for k, name in enumerate(ball.angles.all_names)}
+        if ball and u is not None:
+            rates = _rates(ball, q[:, ball.quaternion], u[:, ball.omega], x)
+            speeds |= {f"{name}_u": rates[:, k] for k, name in enumerate(ball.angles.names)}
+            speeds |= {f"{d.name}_u": d.factor * rates[:, d.place] for d in ball.angles.dependents}
+    return motion_table(system, time, columns | speeds, in_degrees)
 
 
 def unwrapped_angles(angles: Angles, Q: Array) -> Array:

@@ -200,7 +200,7 @@ def states_in_angles(
     system = in_angles(target, {bare_name(label, named) for label in labels})
     following = {f"{name}{ending}" for name in system.angle_names for ending in ("", "_u")}
     known, own, foreign = _known(system), dict[str, int](), list[str]()
-    columns: dict[tuple[str, int], str] = {}
+    columns: dict[str, dict[int, str]] = {"q": {}, "u": {}}
     for label in labels:
         if (name := bare_name(label, named)) in following:
             continue  # the joint says what it is
@@ -208,10 +208,11 @@ def states_in_angles(
             own[label] = target.velocity_names.index(name)
         elif (name := bare_name(label, known)) not in known:
             foreign.append(label)
-        elif (key := known[name]) in columns:
-            raise ValueError(f"the motion holds {name!r} twice: {columns[key]!r} and {label!r}")
         else:
-            columns[key] = label
+            quantity, i = known[name]
+            if i in columns[quantity]:
+                raise ValueError(f"the motion holds {name!r} twice: {columns[quantity][i]!r} and {label!r}")
+            columns[quantity][i] = label
     if foreign:
         near = difflib.get_close_matches(bare_name(foreign[0]), known, n=3)
         others = f", nor are {len(foreign) - 1} others" if len(foreign) > 1 else ""
@@ -221,18 +222,17 @@ def states_in_angles(
             "(--ignore NAME, or a pattern such as '*_tx') passes over columns"
         )
     start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
-    q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
-    if not own and not any(quantity == "u" for quantity, _ in columns):
+    q = system.check_q(_gather(system, motion, columns["q"], "q", degrees, start))
+    if not own and not columns["u"]:
         return system, q, None, {}
     elsewhere = set[int]()  # velocities that stand under the target's names
     for mine, theirs in zip(system.u_slices, target.u_slices, strict=True):
-        lacking = [i for i in range(mine.start, mine.stop) if ("u", i) not in columns]
+        lacking = [i for i in range(mine.start, mine.stop) if i not in columns["u"]]
         if len(lacking) == sum(theirs.start <= k < theirs.stop for k in own.values()):
             elsewhere.update(lacking)
-    u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu), elsewhere)
-    turning = turning_entries(target, "u")
-    sizes = {label: DEGREE if degrees and turning[k] else 1.0 for label, k in own.items()}
-    return system, q, u, {k: sizes[label] * motion[label].to_numpy(dtype=float) for label, k in own.items()}
+    u = _gather(system, motion, columns["u"], "u", degrees, None if start is None else np.zeros(system.nu), elsewhere)
+    sizes = {k: DEGREE if degrees and target.velocity_names[k] in turning(target) else 1.0 for k in own.values()}
+    return system, q, u, {k: sizes[k] * motion[label].to_numpy(dtype=float) for label, k in own.items()}
 
 
 def with_own_speeds(u: Array, own: Mapping[int, Array]) -> Array:
@@ -312,21 +312,14 @@ def motion_from_states(
         if time.ndim != 1 or array.shape[:-1] != time.shape:
             raise ValueError(f"time has shape {time.shape} and {quantity} {array.shape}; (t,) and (t, n) are needed")
     arrays["q"] = _continuous(given, system, arrays["q"])
-    names = coordinate_labels(system)
     columns: dict[str, np.ndarray] = {}
-    for quantity, array in arrays.items():
-        turning = np.array(turning_entries(system, quantity))
-        values = np.where(turning, array / DEGREE, array) if in_degrees else array
-        columns |= {names[quantity][i]: values[:, i] for i in range(values.shape[1])}
+    for quantity, labels in coordinate_labels(system).items():
+        columns |= dict(zip(labels, arrays[quantity].T, strict=True)) if quantity in arrays else {}
         if angles and quantity == "q":
-            units = system.coordinate_units
-            columns |= {name: system.coordinate(name, array) / (DEGREE if in_degrees and units[name] == "rad" else 1.0)
-                        for name in system.angle_names}  # fmt: skip
+            columns |= {name: system.coordinate(name, arrays["q"]) for name in system.angle_names}
     if isinstance(model, Model):
         columns |= muscle_columns(model, activation, muscle_states)
-    frame = pd.DataFrame(columns, index=pd.Index(time, name="time"))
-    frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
-    return frame
+    return motion_table(system, time, columns, in_degrees)
 
 
 def _continuous(given: ArticulatedSystem, system: ArticulatedSystem, q: Array) -> Array:
@@ -378,20 +371,30 @@ def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
     return known
 
 
-def turning_entries(system: ArticulatedSystem, quantity: str) -> list[bool]:
-    """Which entries of q or u are angles or their rates."""
-    units = (
-        unit
-        for body in system.bodies
-        for unit in (body.joint.facts.coordinate_units if quantity == "q" else body.joint.facts.velocity_units)
-    )
-    return [unit.startswith("rad") for unit in units]
+def turning(system: ArticulatedSystem) -> set[str]:
+    """Names of angles and of their rates: those of coordinates and velocities, also of angles that a quaternion has
+    replaced, and the labels of speeds."""
+    angles = {name for name, unit in system.coordinate_units.items() if unit == "rad"}
+    units = system.velocity_units
+    speeds = (*units.items(), *zip(coordinate_labels(system)["u"], units.values(), strict=True))
+    return {*angles, *(f"{name}_u" for name in angles), *(name for name, unit in speeds if unit.startswith("rad"))}
+
+
+def motion_table(
+    system: ArticulatedSystem, time: Array, columns: Mapping[str, Array], in_degrees: bool
+) -> "pd.DataFrame":
+    """A table of columns (t,) over the index time [s], of which angles and their rates are given in radians."""
+    turns = turning(system) if in_degrees else set[str]()
+    shown = {name: x / DEGREE if name in turns else x for name, x in columns.items()}
+    frame = pd.DataFrame(shown, index=pd.Index(time, name="time"))
+    frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
+    return frame
 
 
 def _gather(
     system: ArticulatedSystem,
     motion: "pd.DataFrame",
-    columns: Mapping[tuple[str, int], str],
+    columns: Mapping[int, str],
     quantity: str,
     degrees: bool,
     start: np.ndarray | None,
@@ -399,15 +402,11 @@ def _gather(
 ) -> np.ndarray:
     """(t, n) the columns of one quantity in the system's order. Entries that the motion lacks come from `start`; those
     in `zero` may be lacking, and are zero without one."""
-    angles, names = turning_entries(system, quantity), coordinate_labels(system)[quantity]
-    result = np.empty((len(motion), len(names)))
-    missing = [name for i, name in enumerate(names) if (quantity, i) not in columns and i not in zero]
+    names, turns = coordinate_labels(system)[quantity], turning(system) if degrees else set[str]()
+    missing = [name for i, name in enumerate(names) if i not in columns and i not in zero]
     if missing and start is None:
         raise ValueError(f"the motion lacks {', '.join(missing)}; start=q (nq,) gives what is missing")
-    for i in range(len(names)):
-        if (quantity, i) not in columns:
-            result[:, i] = 0.0 if start is None else start[i]
-            continue
-        values = motion[columns[quantity, i]].to_numpy(dtype=float)
-        result[:, i] = values * DEGREE if degrees and angles[i] else values
+    result = np.tile(np.zeros(len(names)) if start is None else start, (len(motion), 1))
+    for i, label in columns.items():
+        result[:, i] = motion[label].to_numpy(dtype=float) * (DEGREE if names[i] in turns else 1.0)
     return result

@@ -126,6 +126,7 @@ def test_names_of_states_files_are_understood(system):
             "'flexio' is no .* nearest: flexion",
         ),
         ({"flexion": [0.0], "hip/flexion/value": [0.0]}, {"in_degrees": True}, "holds 'flexion' twice"),
+        (pd.DataFrame([[0.0] * 2], [0.0], ["slide"] * 2), {"in_degrees": True}, "twice: 'slide' and 'slide'"),
         ({"flexion": [0.0], "slide": [0.0]}, {}, "does not say whether"),
     ],
 )
