@@ -169,10 +169,12 @@ class Model(Record):
         >>> model.pose({"A.p2": 0.5}).round(2)[:3]
         array([ 1.06,  0.5 , -1.16])
         """
-        values = values or {}
+        values, system = dict(values or {}), self.system
         driven = [name for c in self.couplers for name in (c.dependent, c.independent)]
-        named = conversion.named_system(self.system, [*values, *driven])
-        q = conversion.by_name(named, values, conversion.convert_coordinates(self.system, named, self.start))
+        named = conversion.named_system(system, [*values, *driven])
+        own = {name: values.pop(name) for name in [*values] if name not in named.coordinate_names}  # of quaternions
+        start = conversion.convert_coordinates(system, named, conversion.by_name(system, own, self.start))
+        q = conversion.by_name(named, values, start)
         follow(self.couplers, named, q)
         return conversion.convert_coordinates(named, self.system, q)
 

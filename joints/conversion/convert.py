@@ -259,14 +259,14 @@ def named_system(system: ArticulatedSystem, names: Collection[str]) -> Articulat
 
 
 def by_name(system: ArticulatedSystem, values: Mapping[str, ArrayLike], start: ArrayLike) -> Array:
-    """(..., nq) q of `start` (nq,) with the named coordinates set to `values` [rad, m], which broadcast.
+    """(..., nq) q of `start` (..., nq) with the named coordinates set to `values` [rad, m], which broadcast.
 
     Raises ValueError for a name that is unknown, and where the result is no state of the system.
     """
     named = named_system(system, values)
-    arrays = np.broadcast_arrays(*(real_array(name, x) for name, x in values.items())) if values else []
-    shape = arrays[0].shape if arrays else ()
-    q = np.array(np.broadcast_to(convert_coordinates(system, named, start), (*shape, named.nq)))
-    for name, x in zip(values, arrays, strict=True):
+    arrays, there = {name: real_array(name, x) for name, x in values.items()}, convert_coordinates(system, named, start)
+    shape = np.broadcast_shapes(there.shape[:-1], *(x.shape for x in arrays.values()))
+    q = np.array(np.broadcast_to(there, (*shape, named.nq)))
+    for name, x in arrays.items():
         q[..., named.coordinate_names.index(name)] = x
     return convert_coordinates(named, system, named.check_q(q))

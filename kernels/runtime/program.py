@@ -79,11 +79,13 @@ class FormulaStage:
 
 
 class Link(NamedTuple):
-    """Rows (count,) or (count, k) of a buffer, which has this shape here. Elements see them in the `element_shape`."""
+    """Rows (count,) or (count, k) of a buffer, which has this shape here. Elements see them in the `element_shape`, and
+    the only row of a buffer that they share once for all."""
 
     buffer: str
     shape: Shape
     rows: np.ndarray
+    shared: bool = False
 
     @property
     def element_shape(self) -> Shape:
@@ -101,7 +103,7 @@ class Link(NamedTuple):
 
     def gathered(self, buffers: Buffers) -> Array:
         """(states, count or 1, ...) the rows of every element."""
-        return self.of(buffers)[:, self.rows[:1] if self.is_one_row else self.rows]
+        return self.of(buffers)[:, self.rows[:1] if self.shared else self.rows]
 
     def blocks(self, buffers: Ports) -> list[Block]:
         """The slots that each element takes or gives."""
@@ -364,7 +366,7 @@ class Program:
         gathered = {key: self._link(count, key, *link) for key, link in (gather or {}).items()}
         tables = {key: self._parameter(count, key, value) for key, value in (parameters or {}).items()}
         one = np.zeros(count, dtype=np.int64)
-        gathered |= {key: Link(key, (1, *self._buffer(key)), one) for key in shared}
+        gathered |= {key: Link(key, (1, *self._buffer(key)), one, shared=True) for key in shared}
         inputs: dict[str, Shape] = {key: link.element_shape for key, link in gathered.items()}
         inputs |= {key: value.shape[1:] for key, value in tables.items()}
         names = list(inputs)

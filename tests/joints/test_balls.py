@@ -19,6 +19,8 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
 from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.base import Axis
+from myoquat.muscle import Model
+from myoquat.muscle.coordinates import Coupler
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 TILTED = ((0.6, 0.8, 0.0), (0.8, -0.6, 0.0), (0.0, 0.0, 1.0))  # left-handed
@@ -129,6 +131,18 @@ def test_a_pose_by_the_names_of_the_file(system, rng):
     np.testing.assert_allclose(ball.coordinate("adduction", q), 0.0, atol=1e-14)
     with pytest.raises(ValueError, match="no coordinate 'flexio'; nearest: flexion"):
         by_name(ball, {"flexio": 0.1}, ball.neutral())
+
+
+def test_a_pose_takes_a_quaternion_whose_angle_drives_a_coupler(system):
+    """The pose by its quaternion is the one by its angles, and the coupled coordinate follows."""
+    ball, half = with_rotations(system, "quaternion"), Linear(0.5)
+    driven = next(name for body in ball.bodies if body.joint.nq == 1 for name in body.names_of_coordinates)
+    model = Model(ball, couplers=(Coupler("c", driven, "flexion", half),))
+    q = model.pose({"flexion": 0.4, "adduction": 0.1})
+    at = ball.quaternion_slices()[-1]
+    by_quaternion = model.pose(dict(zip(ball.coordinate_names[at], q[at], strict=True)))
+    np.testing.assert_allclose(by_quaternion[at], q[at], atol=1e-14)
+    assert ball.coordinate(driven, by_quaternion) == pytest.approx(0.2, abs=1e-12)
 
 
 def test_a_joint_with_a_locked_angle_stays_unless_it_is_named(system):

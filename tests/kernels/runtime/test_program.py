@@ -153,6 +153,22 @@ def test_a_table_walks_a_chain():
     np.testing.assert_allclose(value, wanted, rtol=1e-14)
 
 
+def test_a_row_that_all_elements_read_is_there_for_each():
+    """They may join it to numbers of their own, side by side in NumPy, too."""
+    made = Program("pairs", {"x": (1, 2)})
+    made.table(
+        lambda row, own: np.concatenate([row, own], axis=-1),
+        3,
+        gather={"row": ("x", np.zeros(3, dtype=int))},
+        parameters={"own": np.arange(3.0)[:, None]},
+        store={"output0": ("joined", np.arange(3))},
+        buffers={"joined": (3, 3)},
+    )
+    (joined,) = made.side_by_side({"x": np.array([[[7.0, 8.0]]])}, ["joined"])
+    np.testing.assert_array_equal(joined, [[[7, 8, 0], [7, 8, 1], [7, 8, 2]]])
+    np.testing.assert_array_equal(made.compile(["joined"])(np.array([[7.0, 8.0]])), joined[0])
+
+
 def test_mistakes_are_named():
     made = Program("p", {"x": (3, 2)})
     with pytest.raises(ValueError, match="no buffer 'y'"):
