@@ -18,7 +18,7 @@ from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
 from myoquat.dynamics.rows import Rows
-from myoquat.joints import euler_from_quaternion, euler_rate_matrix
+from myoquat.joints import convert_coordinates, euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_array
@@ -46,8 +46,8 @@ def moment_arms(
 
     Columns have names. They are in [m] for rotations and [1] for translations.
 
-    coordinates  the wanted columns, all if None. An angle of a model file that a quaternion has replaced gives -dl/dx
-                 of that angle.
+    coordinates  the wanted columns, all if None. An angle of a model file that a quaternion or a sequence has replaced
+                 gives -dl/dx of that angle; the joint is then described by its quaternion.
     frame        of the torque of a unit tension at quaternion joints: columns '<body>.torque_x [child]', ...
     sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it. With
                  "file", those that remember the angles of a model file have a column for each of these, by its name.
@@ -80,7 +80,11 @@ def moment_arms(
     check_types(model=(model, Model))
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
-    q = check_array("q", q)
+    q, system = check_array("q", q), model.system
+    replaced = {system.bodies[system.angle_names[name][0]] for name in coordinates or () if name in system.angle_names}
+    if sequences := {body.name: "quaternion" for body in replaced if body.joint.facts.quaternion is None}:
+        ball = model.with_rotations(sequences)
+        q, model = convert_coordinates(system, ball.system, q), ball
     arms = -path_jacobian(model, q)
     speeds = _speeds(model, q, about_axes)
     if speeds is not None:

@@ -71,7 +71,7 @@ def test_sequences_reach_floating_joints_and_models_from_files():
     assert sum("[YXZ]" in name for name in table.columns) >= 6
 
 
-def test_the_file_s_angles_have_moment_arms_on_a_quaternion_model(leg, rng):
+def test_the_file_s_angles_have_moment_arms_on_a_quaternion_model_and_one_of_another_sequence(leg, rng):
     """Against the model with the file's angles, by each of the ways to ask; left sides turn about negative axes."""
     ball = load_model(FILE, rotations="quaternion")
     names = ["flexion", "adduction", "rotation"]
@@ -83,6 +83,9 @@ def test_the_file_s_angles_have_moment_arms_on_a_quaternion_model(leg, rng):
     for table in (moment_arms(ball, there, names), moment_arms(ball, there, sequence="file")[names]):
         pd.testing.assert_frame_equal(table, wanted, atol=1e-12)
     pd.testing.assert_frame_equal(moment_arms(ball, there, sequence="ZXY")[names], wanted, atol=1e-12)
+    euler = load_model(FILE, rotations="YZX")
+    found = moment_arms(euler, euler.pose(dict(zip(names, x.T, strict=True))), names)
+    pd.testing.assert_frame_equal(found, wanted, atol=1e-12)
     surface = moment_arm_surface(ball, {"flexion": [0.0, 0.4]})
     by_file = moment_arm_surface(leg, {"flexion": [0.0, 0.4]})
     np.testing.assert_allclose(surface["moment_arm"], by_file["moment_arm"], atol=1e-12)
