@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -375,24 +376,22 @@ class Solution(Shown, Curves, Solved):
 
     def controls_at(self, time: Array) -> Array:
         """(t, nc) controls at any times [s]: the polynomials of the transcription, constant for the midpoint rule."""
-        layout, times = self.layout, np.asarray(time, dtype=float)
-        at, points = (
-            (times - self.statement.start) / self.duration,
-            getattr(self.statement.transcription, "points", (0.5,)),
-        )
-        nodes, driven = layout.fractions[layout.nodes], layout.having("controls")
-        interval = np.clip(np.searchsorted(nodes, at, side="right") - 1, 0, len(nodes) - 2)
-        found = np.zeros((len(times), self.statement.plant.nc))
-        for k in np.unique(interval):
-            # the control points of the interval, without a node that is another interval's own
-            first, last = layout.nodes[k], layout.nodes[k + 1]
-            own = driven[(driven > first - (points[0] == 0)) & (driven < last + (points[-1] == 1))]
-            here, x = interval == k, layout.fractions[own]
-            for i, site in enumerate(own):  # Lagrange's polynomials
-                others = np.delete(x, i)
-                weight = np.prod((at[here, None] - others) / (x[i] - others), axis=1)
-                found[here] += weight[:, None] * self.sites.fields["controls"][site]
-        return found
+        layout = self.layout
+        at = (np.asarray(time, dtype=float) - self.statement.start) / self.duration
+        nodes = layout.fractions[layout.nodes]
+        own = self._control_sites[np.clip(np.searchsorted(nodes, at, side="right") - 1, 0, len(nodes) - 2)]  # (t, p)
+        x, same = layout.fractions[own], np.eye(own.shape[1], dtype=bool)
+        ratios = (at[:, None, None] - x[:, None]) / (x[:, :, None] - x[:, None] + same)
+        weights = np.where(same, 1.0, ratios).prod(axis=-1)  # Lagrange's polynomials
+        return np.asarray((weights[..., None] * self.sites.fields["controls"][own]).sum(axis=1))
+
+    @cached_property
+    def _control_sites(self) -> Array:
+        """(n, p) the sites of the controls of every interval, without a node that is another interval's own."""
+        nodes, driven = self.layout.nodes, self.layout.having("controls")
+        points = getattr(self.statement.transcription, "points", (0.5,))
+        first, last = points[0] == 0, points[-1] == 1
+        return np.array([driven[(driven > a - first) & (driven < b + last)] for a, b in pairwise(nodes)])
 
     @property
     def _at_nodes(self) -> dict[str, tuple[str, Sequence[str], Array, Sequence[str] | None]]:
