@@ -86,8 +86,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 
 def _document(model: Model, unwritten: UnwrittenParts) -> Element:
-    system, locked = model.system, {c.name: c for c in model.coordinates if c.locked}
-    biases = _check_forces(model)
+    system = model.system
     held: dict[str, float] = {}
     loops: list[PointLoop | Weld] = []
     for constraint in model.constraints:
@@ -98,76 +97,40 @@ def _document(model: Model, unwritten: UnwrittenParts) -> Element:
         else:
             raise ModelError("MuJoCo's files have no constraint of this type", element=constraint.label)
     unwritten.count_parts({"inputs over time": model.inputs, "groups of muscles": model.groups})
-    combinations = {m.name: found for m in model.muscles if (found := combination_of(m)) is not None}
-    spatial: dict[str, Muscle] = {}
+    pulling: list[tuple[Muscle, Offset | None]] = []
     for muscle in model.muscles:
-        if muscle.name not in combinations and (reason := why_no_tendon(muscle)) is not None:
+        combination = combination_of(muscle)
+        if combination is None and (reason := why_no_tendon(muscle)) is not None:
             unwritten.count(f"muscles {reason}, left out", muscle.name)
-        elif muscle.name not in combinations:
-            spatial[muscle.name] = muscle
+        else:
+            pulling.append((muscle, combination))
+    spatial = [muscle for muscle, combination in pulling if combination is None]
     driven = [actuator for actuator in model.actuators if _is_written(actuator, system)]
     root: Element = etree.Element("mujoco", model=model.name)
     add_with(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add_with(root, "option", gravity=system.gravity)
-    tree = Tree(root, model, named_bodies(spatial.values(), (*model.markers, *driven, *loops)), unwritten)
-    paths: dict[MusclePath, str] = {}  # the first muscle on each, after which its sites are named
-    for muscle in spatial.values():
-        if paths.setdefault(muscle.path, muscle.name) == muscle.name:
-            for k, point in enumerate(muscle.path.points, start=1):
-                tree.add_site(f"{muscle.name}-P{k}", point.body, point.position)
-            for k, wrap in enumerate(muscle.path.wraps, start=1):
-                tree.add_surface(wrap.surface, f"{muscle.name}-W{k}")
+    tree = Tree(root, model, named_bodies(spatial, (*model.markers, *driven, *loops)), unwritten)
+    biases, mobilities, actuators = _add_forces(model, tree), Mobilities(system, tree.refs), Actuators(tree)
+    add_tendons(pulling, tree, actuators, mobilities)
     for marker in model.markers:
-        tree.add_site(marker.name, marker.body, marker.position)
-    sites = _sites(tree, model, driven)
-    ends = [_ends(tree, loop, f"loop_{number}") for number, loop in enumerate(loops, start=1)]
-    mobilities, actuators = Mobilities(system, tree.refs), Actuators(root, unwritten)
-    pulling = []
-    for muscle in model.muscles:
-        combination = combinations.get(muscle.name)
-        if muscle.name in spatial or (combination is not None and set(combination[0]) <= set(tree.refs)):
-            pulling.append((muscle, combination))
-        elif combination is not None:
-            unwritten.count("muscles along functions of coordinates that are no joints, left out", muscle.name)
-    add_tendons(root, pulling, tree, paths, actuators, mobilities)
+        actuators.sites[marker.body, tuple(marker.position)] = tree.add_site(marker.name, marker.body, marker.position)
     for actuator in model.actuators:
         if actuator in driven and getattr(actuator, "coordinate", None) in (None, *tree.refs):
-            actuators.add_actuator(actuator, biases.get(actuator.name), sites.get(actuator.name))
+            actuators.add_actuator(actuator, biases.get(actuator.name))
         else:
             unwritten.count("actuators", actuator.name)
-    _add_forces(model, tree)
-    start = dict(zip(system.coordinate_names, map(float, model.start), strict=True))
-    add_equalities(root, tree, held | {name: start[name] for name in locked if name in start})
-    for loop, (first, second) in zip(loops, ends, strict=True):
-        tag = "weld" if isinstance(loop, Weld) else "connect"
-        add_with(_section(root, "equality"), tag, name=loop.name or None, site1=first, site2=second)
+    start, locked = dict(zip(system.coordinate_names, map(float, model.start), strict=True)), model.coordinates
+    add_equalities(tree, held | {c.name: start[c.name] for c in locked if c.locked and c.name in start})
+    for number, loop in enumerate(loops, start=1):
+        tag, (first, second) = "weld" if isinstance(loop, Weld) else "connect", _ends(tree, loop, f"loop_{number}")
+        add_with(tree.section("equality"), tag, name=loop.name or None, site1=first, site2=second)
     add_limits(model, tree, mobilities)
     qpos, qvel = tree.nest()
     if qpos:
         ctrl, act = tuple(actuators.ctrl) or None, tuple(actuators.act) or None
-        keys = _section(root, "keyframe")
+        keys = tree.section("keyframe")
         add_with(keys, "key", name="start", qpos=tuple(qpos), qvel=tuple(qvel), ctrl=ctrl, act=act)
     return root
-
-
-def _section(root: Element, tag: str) -> Element:
-    """The section of a file, which begins with its first member."""
-    found = root.find(tag)
-    return add_with(root, tag) if found is None else found
-
-
-def _sites(tree: Tree, model: Model, driven: Sequence[Actuator]) -> dict[str, str]:
-    """The sites at which actuators act, by their names: those of markers, or new ones."""
-    names = {(marker.body, tuple(marker.position)): marker.name for marker in model.markers}
-    sites = {}
-    for actuator in driven:
-        if isinstance(actuator, (PointActuator, TorqueActuator)):
-            pushes = isinstance(actuator, PointActuator)
-            key = (actuator.body, tuple(actuator.point)) if pushes else (actuator.first, (0.0, 0.0, 0.0))  # type: ignore[union-attr]
-            if key not in names:
-                names[key] = tree.add_site(f"{actuator.name}-site", *key)
-            sites[actuator.name] = names[key]
-    return sites
 
 
 def _ends(tree: Tree, loop: PointLoop | Weld, name: str) -> list[str]:
@@ -181,23 +144,6 @@ def _ends(tree: Tree, loop: PointLoop | Weld, name: str) -> list[str]:
     return names
 
 
-def _check_forces(model: Model) -> dict[str, CoordinateSpring]:
-    """The springs that belong to actuators, by the names of these. ModelError for a force that MuJoCo's files have not,
-    because the model would move otherwise."""
-    drives = {f"{a.name}_bias": a for a in model.actuators if isinstance(a, CoordinateActuator)}
-    biases: dict[str, CoordinateSpring] = {}
-    system = model.system
-    for force in model.forces:
-        drive, ball = drives.get(force.name), False
-        if isinstance(force, RotationLimit):
-            ball = isinstance(system.bodies[system.indices.body(force.body)].joint, SphericalJoint)
-        if isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
-            biases[drive.name] = force
-        elif not ball and not isinstance(force, (CoordinateFriction, GravityCompensation)):
-            raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
-    return biases
-
-
 def _is_written(actuator: Actuator, system: ArticulatedSystem) -> bool:
     """Whether MuJoCo has such an actuator of a joint or a site."""
     if isinstance(actuator, TorqueActuator):
@@ -207,11 +153,19 @@ def _is_written(actuator: Actuator, system: ArticulatedSystem) -> bool:
     return type(actuator) in (CoordinateActuator, ActivationCoordinateActuator, IntegratingCoordinateActuator)
 
 
-def _add_forces(model: Model, tree: Tree) -> None:
-    """Dry friction of hinges and slides, and what carries the weight of bodies."""
+def _add_forces(model: Model, tree: Tree) -> dict[str, CoordinateSpring]:
+    """Dry friction of hinges and slides, and what carries the weight of bodies. Returns the springs that belong to
+    actuators, by the names of these. ModelError for a force that MuJoCo's files have not, because the model would move
+    otherwise."""
+    drives = {f"{a.name}_bias": a for a in model.actuators if isinstance(a, CoordinateActuator)}
+    balls = {body.name for body in model.system.bodies if isinstance(body.joint, SphericalJoint)}
+    biases: dict[str, CoordinateSpring] = {}
     carried: dict[str, float] = {}
     for force in model.forces:
-        if isinstance(force, GravityCompensation):
+        drive = drives.get(force.name)
+        if isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
+            biases[drive.name] = force
+        elif isinstance(force, GravityCompensation):
             carried[force.body] = carried.get(force.body, 0.0) + force.fraction
         elif isinstance(force, CoordinateFriction):
             joint = tree.joints[force.coordinate][0] if force.coordinate in tree.refs else None
@@ -220,9 +174,12 @@ def _add_forces(model: Model, tree: Tree) -> None:
             joint.set("frictionloss", written(force.friction))
             if force.slip_speed != SLIP_SPEEDS[str(joint.get("type"))]:
                 tree.unwritten.count(NO_SLIP, force.name)
+        elif not (isinstance(force, RotationLimit) and force.body in balls):
+            raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
     for name, fraction in carried.items():
         if fraction:
             tree.bodies[name].set("gravcomp", written(fraction))
+    return biases
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -329,7 +286,7 @@ FIT_POINTS = 401
 ROUND_OFF = 1e-13
 
 
-def add_equalities(root: Element, tree: Tree, held: dict[str, float]) -> None:
+def add_equalities(tree: Tree, held: dict[str, float]) -> None:
     """An <equality> for every axis that a coordinate moves by a function, every coupler, and every coordinate that is
     locked or held.
 
@@ -352,15 +309,18 @@ def add_equalities(root: Element, tree: Tree, held: dict[str, float]) -> None:
     for name, (leader, polynomial) in rows.items():
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(polynomial.coef)] = polynomial.coef
-        section = _section(root, "equality")
-        add_with(section, "joint", joint1=name, joint2=leader, polycoef=tuple(given))
+        add_with(tree.section("equality"), "joint", joint1=name, joint2=leader, polycoef=tuple(given))
 
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
     """The polynomial, and by how much it misses within the range; zero for functions that make one."""
-    exact = _composed([coefficients_of(function) for function in functions])
-    if exact is not None and exact.degree() <= MAX_DEGREE:
-        return exact, 0.0
+    steps = [coefficients_of(function) for function in functions]
+    if None not in steps:
+        exact = Polynomial([0.0, 1.0])
+        for step in steps:
+            exact = Polynomial(step)(exact)
+        if exact.degree() <= MAX_DEGREE:
+            return exact, 0.0
     x = np.linspace(low, high, FIT_POINTS)
     y = x
     for function in functions:
@@ -368,15 +328,6 @@ def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple
     fitted = Polynomial.fit(x, y, MAX_DEGREE).convert()
     miss = float(np.abs(fitted(x) - y).max())
     return fitted, miss if miss > ROUND_OFF * max(1.0, np.abs(y).max()) else 0.0
-
-
-def _composed(steps: Sequence[tuple[float, ...] | None]) -> Any:
-    whole: Any = Polynomial([0.0, 1.0])
-    for step in steps:
-        if step is None:
-            return None
-        whole = Polynomial(step)(whole)
-    return whole if isinstance(whole, Polynomial) else Polynomial([whole])
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -389,15 +340,16 @@ SCALE = 200.0  # of a muscle, by which MuJoCo would choose its peak force; it ha
 
 @dataclass
 class Actuators:
-    """The <actuator> section. ctrl, act: the controls, and the activations of those that have one, at the start."""
+    """The <actuator> section. ctrl, act: the controls, and the activations of those that have one, at the start. sites:
+    at which actuators act, by their bodies and positions, those of markers among them."""
 
-    root: Element
-    unwritten: UnwrittenParts
+    tree: Tree
+    sites: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
     ctrl: list[float] = field(default_factory=list)
     act: list[float] = field(default_factory=list)
 
     def _add(self, tag: str, name: str, start: float, **attributes: Any) -> None:
-        add_with(_section(self.root, "actuator"), tag, name=name, **attributes)
+        add_with(self.tree.section("actuator"), tag, name=name, **attributes)
         delayed = "dyntype" in attributes
         self.ctrl.append(0.0 if delayed else start)
         self.act += [start] if delayed else []
@@ -407,21 +359,24 @@ class Actuators:
         dynamics, control = muscle.activation_dynamics, (0.0, 1.0)
         delay = {} if dynamics is None else _activation(dynamics)
         if delay is None:
-            self.unwritten.count("activation dynamics of actuators", muscle.name)
+            self.tree.unwritten.count("activation dynamics of actuators", muscle.name)
         if dynamics is not None and dynamics.form == "integral":
             control = -1.0 / dynamics.deactivation_time, 1.0 / dynamics.activation_time
         attributes = {"tendon": tendon, **law, **(delay or {}), "ctrllimited": True, "ctrlrange": control}
         tag = "motor" if "gaintype" not in law and not delay else "general"
         self._add(tag, muscle.name, muscle.activation or 0.0, **attributes)
 
-    def add_actuator(self, actuator: Any, spring: CoordinateSpring | None, site: str | None) -> None:
+    def add_actuator(self, actuator: Any, spring: CoordinateSpring | None) -> None:
         """An actuator of a joint, with the spring that belongs to it, or of a site."""
         attributes: dict[str, Any]
-        if site is not None:
-            pushes = isinstance(actuator, PointActuator)
+        pushes = isinstance(actuator, PointActuator)
+        if pushes or isinstance(actuator, TorqueActuator):
+            key = (actuator.body, tuple(actuator.point)) if pushes else (actuator.first, (0.0, 0.0, 0.0))
+            if key not in self.sites:
+                self.sites[key] = self.tree.add_site(f"{actuator.name}-site", *key)
             push = np.array(actuator.direction if pushes else actuator.axis)
             gear, none = tuple(map(float, actuator.optimal_force * push / np.linalg.norm(push))), (0.0, 0.0, 0.0)
-            attributes = {"site": site, "gear": (*gear, *none) if pushes else (*none, *gear)}
+            attributes = {"site": self.sites[key], "gear": (*gear, *none) if pushes else (*none, *gear)}
         else:
             attributes = {"joint": actuator.coordinate, "gainprm": (actuator.optimal_force, 0.0, 0.0)}
             if spring is not None:
@@ -432,7 +387,7 @@ class Actuators:
         if all(map(math.isfinite, bounds)):
             attributes |= {"ctrllimited": True, "ctrlrange": bounds}
         elif any(map(math.isfinite, bounds)):
-            self.unwritten.count("controls that are bounded on one side", actuator.name)
+            self.tree.unwritten.count("controls that are bounded on one side", actuator.name)
         self._add("general", actuator.name, actuator.activation if "dyntype" in attributes else 0.0, **attributes)
 
 
@@ -493,7 +448,10 @@ def _delayed(actuator: CoordinateActuator) -> dict[str, Any]:
 # ---- Paths as tendons, and the force laws that MuJoCo has for them ------------------------------------------------
 
 
-def combination_of(muscle: Muscle) -> tuple[Combination, float] | None:
+Offset = tuple[Combination, float]  # a combination of coordinates, and what is added to it
+
+
+def combination_of(muscle: Muscle) -> Offset | None:
     """The coefficients by coordinate and the offset of a path whose length is linear in coordinates; None for another
     path."""
     end = muscle.path.points[-1]
@@ -507,32 +465,32 @@ RANKS = ("springlength", "frictionloss", "range")  # of a tendon, in the order i
 
 
 def add_tendons(
-    root: Element, muscles: Sequence[tuple[Muscle, tuple[Combination, float] | None]], tree: Tree,
-    paths: Mapping[MusclePath, str], actuators: Actuators, mobilities: Mobilities,
-) -> None:  # fmt: skip
-    """A <spatial> or <fixed> tendon for every path, with the actuators, spring, friction and limit along it. Paths are
-    named by the first muscle on each.
+    muscles: Sequence[tuple[Muscle, Offset | None]], tree: Tree, actuators: Actuators, mobilities: Mobilities
+) -> None:
+    """A <spatial> or <fixed> tendon for every path, with the actuators, spring, friction and limit along it.
 
     A muscle joins the tendon of an earlier one where it gets its name back from there; else it has a tendon of its own.
     Other laws are noted: their tendons pull nothing."""
     tendons: dict[MusclePath, tuple[Element, int, int]] = {}  # how many forces each has, and the rank of the last
     for muscle, combination in muscles:
+        coefficients, offset = combination or ({}, 0.0)
+        if not set(coefficients) <= set(tree.refs):
+            tree.unwritten.count("muscles along functions of coordinates that are no joints, left out", muscle.name)
+            continue
         law = muscle.law
         if combination is not None and law is not None:
-            law = on_offset_path(law, -combination[1])
+            law = on_offset_path(law, -offset)
         passive, driven = _passive(law, muscle, mobilities, tree.unwritten), law_of(law)
         rank = len(RANKS) if not (driven or passive) else next((k for k, x in enumerate(RANKS, 1) if x in passive), 0)
         tendon, count, last = tendons.get(muscle.path, (None, 0, 0))
         joins = tendon is not None and muscle.name == f"{tendon.get('name')}_{count + 1}"
         if tendon is None or not joins or not (rank > last or rank == last == 0):
-            count, tendon = (
-                0,
-                add_with(_section(root, "tendon"), "spatial" if combination is None else "fixed", name=muscle.name),
-            )
-            for name, coefficient in ({} if combination is None else combination[0]).items():
+            count, tag = 0, "spatial" if combination is None else "fixed"
+            tendon = add_with(tree.section("tendon"), tag, name=muscle.name)
+            for name, coefficient in coefficients.items():
                 add_with(tendon, "joint", joint=name, coef=coefficient)
             if combination is None:
-                _add_path(tendon, muscle.path, paths[muscle.path], tree)
+                _add_path(tendon, muscle, tree)
         tendons[muscle.path] = tendon, count + 1, rank
         set_with(tendon, **passive)
         if driven is not None:
@@ -542,15 +500,22 @@ def add_tendons(
             tree.unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
 
 
-def _add_path(tendon: Element, path: MusclePath, name: str, tree: Tree) -> None:
+def _add_path(tendon: Element, muscle: Muscle, tree: Tree) -> None:
+    """What a tendon runs over. Sites and surfaces are named by the first muscle on its path, and written with it."""
+    path = muscle.path
+    if path not in tree.paths:
+        sites = [tree.add_site(f"{muscle.name}-P{k}", x.body, x.position) for k, x in enumerate(path.points, start=1)]
+        for k, wrap in enumerate(path.wraps, start=1):
+            tree.add_surface(wrap.surface, f"{muscle.name}-W{k}")
+        tree.paths[path] = sites
     divisors = {pulley.point: pulley.divisor for pulley in path.pulleys}
-    for k in range(len(path.points)):
+    for k, site in enumerate(tree.paths[path]):
         if k in divisors:
             add_with(tendon, "pulley", divisor=divisors[k])
         for wrap in path.acting[k - 1] if k else ():
             geom, side = tree.surfaces[wrap.surface]
             add_with(tendon, "geom", geom=geom, sidesite=side)
-        add_with(tendon, "site", site=f"{name}-P{k + 1}")
+        add_with(tendon, "site", site=site)
 
 
 def _passive(law: ForceLaw | None, muscle: Muscle, mobilities: Mobilities, unwritten: UnwrittenParts) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.functions import AxisFunction, Multiplier, MultivariatePolynomial, coefficients_of
 from myoquat.joints.multibody.body import check_inertia, principal_moments
 from myoquat.joints.vectors import full
-from myoquat.muscle import Model, Muscle, PathPoint, Wrap
+from myoquat.muscle import Model, Muscle, MusclePath, PathPoint, Wrap
 
 from .reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 
@@ -46,15 +46,17 @@ class Tree:
     refs       the references of hinges and slides by name
     followers  joints that another one drives: value = f_k(... f_1(value of the driver)) of the functions, each scaled
     surfaces   the geoms of surfaces, and the sites that tell their sides
+    paths      the sites of the points of paths
     """
 
     def __init__(self, root: Element, model: Model, needed: Collection[str], unwritten: UnwrittenParts) -> None:
-        self.model, self.system, self.unwritten, self._needed = model, model.system, unwritten, needed
+        self._root, self.model, self.system, self.unwritten, self._needed = root, model, model.system, unwritten, needed
         self.bodies: dict[str, Element] = {self.system.ground: add_with(root, "worldbody")}
         self.joints: dict[str, tuple[Element, list[float], list[float]]] = {}
         self.refs: dict[str, float] = {}
         self.followers: list[Follower] = []
         self.surfaces: dict[Wrap, tuple[str, str | None]] = {}
+        self.paths: dict[MusclePath, list[str]] = {}
         self._shapes = set[str]()  # names
         u = np.zeros(self.system.nu) if model.start_u is None else np.array(model.start_u)
         self._u = convert_velocities(self.system, replace(self.system, velocity_frame="child"), model.start, u)
@@ -80,6 +82,11 @@ class Tree:
         starts = {element: start for element, *start in self.joints.values()}
         order = [starts[joint] for joint in self.bodies[self.system.ground].iter("joint")]
         return [x for q, _ in order for x in q], [x for _, u in order for x in u]
+
+    def section(self, tag: str) -> Element:
+        """The section of the file, which begins with its first member."""
+        found = self._root.find(tag)
+        return add_with(self._root, tag) if found is None else found
 
     # ---- bodies ----------------------------------------------------------------------------------------------
 
