@@ -30,16 +30,13 @@ import numpy as np
 from myoquat.core import Array, Pair as MotionPair, content_key, frozen, lasting_content
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
-from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints import Constraint, Holonomic
-from myoquat.joints.constraints.base import PointForce
 from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.evaluation import kernel_for
-from myoquat.joints.motion import Motion, kinematics, world_poses
+from myoquat.joints.motion import Motion
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import components, cross, dot, steiner, vecmat
 from myoquat.kernels import Kernel, compile, while_loop
@@ -74,9 +71,17 @@ class PointLoads:
         own = self.inertias[link]
         self.inertias[link] = own[0] + inertia[0], own[1] + inertia[1], own[2] + inertia[2]
 
-    def add_point(self, link: int, w: Array, p: Array, f: Array, bent: Array | float = 1.0) -> None:
-        """Add a point of weight w (..., 1) at p under a force f. `bent`: as of `loaded_point`."""
-        self.add(link, (cross(p, f), f), loaded_point(w, p, bent * f))
+    def add_point(self, link: int, w: Array, p: Array, f: Array, bent: Array | float) -> None:
+        """Add a point of weight w (..., 1) at p (3,) under a force f (..., 3).
+
+        Where `bent` is 1, its inertia is that under the force, (w, w p + f / 2, ...); where it is 0, of a point mass.
+        """
+        force, (a, b) = bent * f, ([0, 0, 1], [1, 2, 2])
+        products = p * force
+        diagonal = products[..., _NEXT] + products[..., _LAST]
+        mixed = -0.5 * (p[..., a] * force[..., b] + p[..., b] * force[..., a])
+        second = w * steiner(p, 1.0) + np.concatenate([diagonal, mixed], axis=-1)
+        self.add(link, (cross(p, f), f), (w, w * p + 0.5 * force, second))
 
 
 def matrix_of_points(
@@ -93,32 +98,6 @@ def matrix_of_points(
                 drift = drift_matrix(link.joint, q[..., link.q], wrench)
                 found[..., link.u, link.u] = found[..., link.u, link.u] - drift
     return found
-
-
-def curvature_of_points(system: ArticulatedSystem, q: Array, forces: Iterable[PointForce]) -> tuple[Array, Array]:
-    """(Q (..., nu), H (..., nu, nu)): sum of J_k^T f_k, and of f_k . d2p_k, for forces that stay as they are in the
-    world."""
-    tree, motion, loads = system.tree, kinematics(system.tree, q), PointLoads(system)
-    poses = world_poses(tree, motion)
-    for body, point, force in forces:
-        frame = tree.frames[body]
-        if frame.link != WORLD:
-            p, f = frame.p + frame.R @ point, vecmat(force, poses[frame.link][0])
-            loads.add_point(frame.link, np.zeros(1), p, f)
-    wrenches = transmitted(tree, motion, loads.forces)
-    return generalized(system, motion, wrenches), -matrix_of_points(system, q, motion, loads.inertias, wrenches)
-
-
-def loaded_point(w: Array, p: Array, f: Array) -> Inertia:
-    """The inertia (w, w p + f / 2, ...) of a point of weight w (..., 1) under a force f (..., 3).
-
-    The point is at p (3,) or (..., 3). If f is zero, it is the inertia of a point mass.
-    """
-    products, (a, b) = p * f, ([0, 0, 1], [1, 2, 2])
-    diagonal = products[..., _NEXT] + products[..., _LAST]
-    mixed = -0.5 * (p[..., a] * f[..., b] + p[..., b] * f[..., a])
-    bent = np.concatenate([diagonal, mixed], axis=-1)
-    return w, w * p + 0.5 * f, w * steiner(p, 1.0) + bent
 
 
 def drift_matrix(joint: Joint, q: Array, wrench: MotionPair) -> Array:
@@ -297,56 +276,28 @@ class PoseStructure:
     def constraint_rows(self, q: Array, time: Array) -> tuple[Array, Array]:
         """(phi (..., k), A (..., k, n) on the free velocities, couplers followed), zero where not touched."""
         assert self.equations is not None
-        phi, touched = self.equations.position(q, time), self._touched_rows(self.equations, q, time)
-        return phi, _placed(touched, self.touched, len(self.free))
+        return self.equations.position(q, time), _placed(self._touched_rows(q, time), self.touched, len(self.free))
 
-    def _touched_rows(self, equations: Constraints, q: Array, time: Array) -> Array:
-        """(..., k, c) the rows of some constraints on the velocities that are touched."""
-        A = equations.position_jacobian(q, time).copy()
+    def _touched_rows(self, q: Array, time: Array) -> Array:
+        """(..., k, c) the rows of the constraints on the velocities that are touched."""
+        assert self.equations is not None
+        A = self.equations.position_jacobian(q, time).copy()
         for dependent, driver, slope in self._slopes(q):
             A[..., driver] = A[..., driver] + slope[..., None] * A[..., dependent]
         return A[..., [self.free[place] for place in self.touched]]
 
     def constraint_curvature(self, q: Array, time: Array, forces: Array) -> Array:
         """(..., n, n) sum of forces (..., k) times the second derivatives of the constraints by the free velocities,
-        couplers followed; a formula of symbols. The order of two velocities of a rotation matters: the mean of both.
-
-        Forces on points have the geometric stiffness of `myoquat.analysis.motion.structure`; other constraints are
-        differentiated."""
-        points, others, pulls, start = list[PointForce](), list[Constraint](), list[Array](), 0
-        # where no coupler hangs on an angle of a quaternion, and no frame follows a ball joint
-        simple = all(d.driver.ball is None and d.driver.floating is None for d in self.driven)
-        simple &= not any(link.follows for link in self.system.tree.links)
-        for part in self.constraints:
-            force = forces[..., start : start + part.position(self.system, q, time).shape[-1]]
-            start += force.shape[-1]
-            on_points = part.point_forces(force) if isinstance(part, Holonomic) and simple else None
-            if on_points is None:
-                others.append(part)
-                pulls.append(force)
-            else:
-                points += on_points
-        n, touched = len(self.free), np.array(self.touched)
-        H: Array = np.zeros((*q.shape[:-1], len(touched), len(touched))) + 0.0 * q[..., :1, None]
-        if points:
-            pull, curvature = curvature_of_points(self.system, q, points)
-            H = H + self.on_free(q, -pull, curvature, np.ones(()))[1][..., touched[:, None], touched]
-        if others:
-            H = H + self._differentiated(q, time, others, np.concatenate(pulls, axis=-1))
-        found: Array = np.zeros((*q.shape[:-1], n, n)) + 0.0 * H[..., :1, :1]
-        found[..., touched[:, None], touched] = H
-        return found
-
-    def _differentiated(self, q: Array, time: Array, parts: Sequence[Constraint], forces: Array) -> Array:
-        """(..., c, c) sum of forces times the second derivatives of some constraints by the velocities touched."""
-        equations = Constraints(self.system, parts)
+        couplers followed; a formula of symbols. The order of two velocities of a rotation matters: the mean of both."""
 
         def pulled(v: Array) -> Array:
-            moved = state.displaced(self.system, q, self._on_all(q, v))
-            return vecmat(forces, self._touched_rows(equations, moved, time))
+            return vecmat(forces, self._touched_rows(state.displaced(self.system, q, self._on_all(q, v)), time))
 
-        H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
-        return 0.5 * (H + H.mT)
+        n, touched = len(self.free), np.array(self.touched)
+        H = jacobian_at(pulled, np.zeros(len(touched)), like=q)
+        found: Array = np.zeros((*q.shape[:-1], n, n)) + 0.0 * H[..., :1, :1]
+        found[..., touched[:, None], touched] = 0.5 * (H + H.mT)
+        return found
 
     def on_free(self, q: Array, force: Array, normal: Array, bent: Array | None = None) -> tuple[Array, Array]:
         """C^T f and C^T N C with u = C u_free.

@@ -14,7 +14,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,14 +23,6 @@ from myoquat.joints.multibody import state
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
-
-
-class PointForce(NamedTuple):
-    """A force (..., 3) [N] in world axes on a point (3,) [m] of a body, in the body's axes."""
-
-    body: str
-    point: Array
-    force: Array
 
 
 @frozen
@@ -110,14 +101,6 @@ class Holonomic(Constraint):
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""
         return self.position_jacobian(system, q, t)
-
-    def point_forces(self, multipliers: Array) -> list[PointForce] | None:
-        """The forces on points of bodies that the constraint exerts at multipliers (..., k); None if phi is not linear.
-
-        phi must be linear in the positions of points in the world, so that its second derivatives are those of the
-        points alone. The virtual work of the forces is multipliers . dphi.
-        """
-        return None
 
 
 class NonHolonomic(Constraint):

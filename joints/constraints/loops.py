@@ -11,7 +11,7 @@ from myoquat.joints.types.base import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, dot, matvec, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
-from .base import Holonomic, NonHolonomic, PointForce, check_bodies, point_of
+from .base import Holonomic, NonHolonomic, check_bodies, point_of
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -75,16 +75,6 @@ class PointLoop(Pair):
         ends = (self.first, self.first_point), (self.second, self.second_point)
         first, second = (frames.jacobian(system, q, body, as_array(point))[..., :3, :] for body, point in ends)
         return (first - second)[..., self._held, :]
-
-    def point_forces(self, multipliers: Array) -> list[PointForce]:
-        """F on the first point and -F on the second one, with the multipliers along the axes that are held."""
-        held = {i: multipliers[..., k] for k, i in enumerate(self._held)}
-        none = 0.0 * multipliers[..., 0]
-        F = np.stack([held.get(i, none) for i in range(3)], axis=-1)
-        return [
-            PointForce(self.first, as_array(self.first_point), F),
-            PointForce(self.second, as_array(self.second_point), -F),
-        ]
 
     @property
     def _held(self) -> list[int]:
