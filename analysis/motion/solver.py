@@ -13,7 +13,7 @@ from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.kernels import compile, while_loop
 
-from .continuity import Hinges, free_hinges, is_named, named, turned_to, unwrapped
+from .continuity import Hinges, free_hinges, named, turned_to, unwrapped
 from .fitted import FittedMotion
 from .problem import PoseProblem
 
@@ -285,7 +285,7 @@ def _turn_to_tasks(solver: _Solver, q: Array, size: Array, data: Array) -> None:
     problem = solver.problem
     if not problem.tasks:
         return
-    turning = {h.columns[0] for h in free_hinges(problem, with_tasks=True) if len(h.columns) == 1}
+    turning = free_hinges(problem, with_tasks=True)[-1].columns
     wanted, rows = problem.unpacked(data).values, np.zeros(len(q), dtype=bool)
     near = q.copy()
     for j, place in enumerate(problem.task_locations):
@@ -302,17 +302,18 @@ def _name(problem: PoseProblem, q: Array, start: Array, ranges: Ranges | None) -
         return
     bounds = {i: (lower, upper) for _, i, lower, upper in problem.bounds}
     for hinges in free_hinges(problem):
-        columns, own = list(hinges.columns), [(ranges or {}).get(i) for i in hinges.columns]
+        columns = list(hinges.columns)
         x = q[:, columns]
         if start.ndim == 2:
             x = turned_to(hinges, x, start[:, columns])
         elif ranges is None:
             x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[columns]), x[1:]]))
-        elif not is_named(hinges, x, own):
-            x = named(hinges, x, own)
-        low, high = np.array([bounds.get(i, (-np.inf, np.inf)) for i in columns]).T
-        if ((low <= x) & (x <= high)).all():
-            q[:, columns] = x
+        else:
+            x = named(hinges, x, ranges)
+        low, high = np.array([bounds.get(i, (-np.inf, np.inf)) for i in columns]).reshape(-1, 2).T
+        kept = ((low <= x) & (x <= high)).all(axis=0)
+        kept &= hinges.second_triple is None or kept.all()
+        q[:, columns] = np.where(kept, x, q[:, columns])
 
 
 def _cost(solver: _Solver, q: Array, data: Array) -> Array:

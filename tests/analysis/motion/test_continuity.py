@@ -85,6 +85,8 @@ def test_a_hinge_turns_on_past_half_a_turn_and_keeps_to_its_range(joint):
     np.testing.assert_allclose(inverse_kinematics(free, shown(free, x)).q, x, atol=1e-8)
     ranged = arm(joint, (-11.0, 2.5))
     np.testing.assert_allclose(inverse_kinematics(ranged, shown(ranged, x)).q, x - 4 * np.pi, atol=1e-8)
+    open_ended = arm(joint, (3.0, np.inf))  # in which all frames are, one turn on
+    np.testing.assert_allclose(inverse_kinematics(open_ended, shown(open_ended, x)).q, x + 2 * np.pi, atol=1e-8)
     single = inverse_kinematics(free, shown(free, x[-1:]))
     np.testing.assert_allclose(single.q[0, 0], 15.0 - 4 * np.pi, atol=1e-8)
     np.testing.assert_allclose(
