@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -61,35 +61,39 @@ def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
         raise ModelError(f"no {lacking} is given", element=f"muscle {getattr(muscle, 'name', '')!r}")
     if not isinstance(law, ForceLaw):
         raise TypeError(f"a force law or a muscle is wanted, not {type(law).__name__}")
-    panels: list[Any] = (
-        [_fiber_lengths, _fiber_speeds, _tendon_lengths] if isinstance(law, HillLaw) else [_path_lengths]
-    )
-    count = len(panels) + (dynamics is not None)
-    figure = Picture(figsize=(4.2 * count, 4.0), layout="constrained")
-    axes = np.atleast_1d(figure.subplots(1, count))
-    for ax, panel in zip(axes, panels, strict=False):
-        panel(ax, law)
-    if dynamics is not None:
-        _steps(axes[-1], dynamics)
-    for ax in axes:
+    panels = [*(_fiber_and_tendon(law) if isinstance(law, HillLaw) else [_at_rest(law)])]
+    panels += [] if dynamics is None else [_steps(dynamics)]
+    figure, axes = small_axes(len(panels), len(panels), 4.2 * len(panels), 4.0)
+    for ax, panel in zip(axes, panels, strict=True):
+        for (name, y), style in zip(panel.curves.items(), curve_styles(len(panel.curves)), strict=True):
+            ax.plot(panel.x, y, linewidth=1.3, label=name, **style)
+        if panel.opposite is not None:
+            _opposite(ax, *panel.opposite, law.max_isometric_force)
         plain_axis(ax)
-        ax.xaxis.label.set_size(9)
-        ax.yaxis.label.set_size(9)
+        ax.set_xlabel(panel.x_label, fontsize=9)
+        ax.set_ylabel(panel.y_label, fontsize=9)
         ax.legend(fontsize=7, frameon=False, handlelength=2.8)
+    if isinstance(law, HillLaw):
+        axes[0].set_ylim(-0.05, 2.0)
     title = law.kind if not isinstance(muscle, Muscle) else f"{figure_label(muscle.name)}: {law.kind}"
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def _lines(ax: Any, x: np.ndarray, curves: dict[str, np.ndarray]) -> None:
-    for (name, y), style in zip(curves.items(), curve_styles(len(curves)), strict=True):
-        ax.plot(x, y, linewidth=1.3, label=name, **style)
+class _LawCurves(NamedTuple):
+    """Curves (k,) by name over x (k,). `opposite`: what 1 on the x axis is in the unit of the axis with this label."""
+
+    x: Array
+    curves: dict[str, Array]
+    x_label: str
+    y_label: str
+    opposite: tuple[float, str] | None = None
 
 
-def _scales(ax: Any, length: float, x_label: str, force: float) -> None:
+def _opposite(ax: Any, scale: float, label: str, force: float) -> None:
     """The same axes in SI units, opposite."""
-    top = ax.secondary_xaxis("top", functions=(lambda x: x * length, lambda x: x / length))
-    top.set_xlabel(x_label, fontsize=9)
+    top = ax.secondary_xaxis("top", functions=(lambda x: x * scale, lambda x: x / scale))
+    top.set_xlabel(label, fontsize=9)
     top.xaxis.set_major_locator(MaxNLocator(4))
     right = ax.secondary_yaxis("right", functions=(lambda y: y * force, lambda y: y / force))
     right.set_ylabel("force [N]", fontsize=9)
@@ -97,45 +101,39 @@ def _scales(ax: Any, length: float, x_label: str, force: float) -> None:
         side.tick_params(labelsize=8)
 
 
-def _fiber_lengths(ax: Any, law: HillLaw) -> None:
-    x = np.linspace(0.4, 1.8, LAW_POINTS)
-    active, passive = law.active_force(x), law.passive_force(x)
-    _lines(ax, x, {"active, a = 1": active, "passive": passive, "together": active + passive})
-    ax.set(xlabel="fiber length over the optimal one", ylabel="isometric fiber force over F0", ylim=(-0.05, 2.0))
-    _scales(ax, law.optimal_fiber_length, "fiber length [m]", law.max_isometric_force)
+def _fiber_and_tendon(law: HillLaw) -> list[_LawCurves]:
+    l, v = np.linspace(0.4, 1.8, LAW_POINTS), np.linspace(-1.1, 1.1, LAW_POINTS)
+    active, passive, one = law.active_force(l), law.passive_force(l), np.ones(LAW_POINTS)
 
+    def at_speeds(law: HillLaw, a: float) -> Array:
+        return law.fiber_force(one, v, a * one) - law.passive_force(one)  # at the optimal length
 
-def _fiber_speeds(ax: Any, law: HillLaw) -> None:
-    v, one = np.linspace(-1.1, 1.1, LAW_POINTS), np.ones(LAW_POINTS)
-    curves = {
-        f"a = {a:g}": law.fiber_force(one, v, a * one) - law.passive_force(one) for a in LEVELS[:0:-1]
-    }  # at the optimal length
+    moving = {f"a = {a:g}": at_speeds(law, a) for a in LEVELS[:0:-1]}
     if law.is_damped:
         bare: Any = replace(law, damping=0.0)  # type: ignore[call-arg]
-        curves["a = 1, without damping"] = bare.fiber_force(one, v, one) - law.passive_force(one)
-    _lines(ax, v, curves)
-    ax.set(xlabel="lengthening speed over the greatest one", ylabel="active fiber force over F0")
-    speed = law.max_contraction_velocity * law.optimal_fiber_length
-    _scales(ax, speed, "lengthening speed [m/s]", law.max_isometric_force)
-
-
-def _tendon_lengths(ax: Any, law: HillLaw) -> None:
+        moving["a = 1, without damping"] = at_speeds(bare, 1.0)
     x = 1 + law.tendon_strain * np.linspace(-0.3, 1.3, LAW_POINTS)
-    _lines(ax, x, {"tendon": law.tendon_force(x)})
-    ax.set(xlabel="tendon length over the slack one", ylabel="tendon force over F0")
-    _scales(ax, law.tendon_slack_length, "tendon length [m]", law.max_isometric_force)
+    speed = law.max_contraction_velocity * law.optimal_fiber_length
+    return [
+        _LawCurves(l, {"active, a = 1": active, "passive": passive, "together": active + passive},
+                   "fiber length over the optimal one", "isometric fiber force over F0",
+                   (law.optimal_fiber_length, "fiber length [m]")),
+        _LawCurves(v, moving, "lengthening speed over the greatest one", "active fiber force over F0",
+                   (speed, "lengthening speed [m/s]")),
+        _LawCurves(x, {"tendon": law.tendon_force(x)}, "tendon length over the slack one", "tendon force over F0",
+                   (law.tendon_slack_length, "tendon length [m]")),
+    ]  # fmt: skip
 
 
-def _path_lengths(ax: Any, law: ForceLaw) -> None:
-    slack = getattr(law, "tendon_slack_length", 0.0)
+def _at_rest(law: ForceLaw) -> _LawCurves:
     names = ("optimal_length", "resting_length", "optimal_fiber_length")
     rest = next((getattr(law, name) for name in names if hasattr(law, name)), 1.0)
-    l, zero = slack + rest * np.linspace(0.4, 1.6, LAW_POINTS), np.zeros(LAW_POINTS)
-    _lines(ax, l, {f"a = {a:g}": law.force(l, zero, zero + a) for a in LEVELS})
-    ax.set(xlabel="path length [m]", ylabel="tension at rest [N]")
+    l = getattr(law, "tendon_slack_length", 0.0) + rest * np.linspace(0.4, 1.6, LAW_POINTS)
+    curves = {f"a = {a:g}": law.force(l, 0 * l, 0 * l + a) for a in LEVELS}
+    return _LawCurves(l, curves, "path length [m]", "tension at rest [N]")
 
 
-def _steps(ax: Any, dynamics: ActivationDynamics) -> None:
+def _steps(dynamics: ActivationDynamics) -> _LawCurves:
     """By Heun's method with steps far below both times; no more than a picture."""
     up, down = dynamics.activation_time, dynamics.deactivation_time
     t = np.linspace(0, 8 * (up + down), 10 * LAW_POINTS)
@@ -144,8 +142,7 @@ def _steps(ax: Any, dynamics: ActivationDynamics) -> None:
     for i, h in enumerate(np.diff(t)):
         first = dynamics.rate(e[i], a[i])
         a[i + 1] = a[i] + h / 2 * (first + dynamics.rate(e[i], a[i] + h * first))
-    _lines(ax, t, {"activation": a, "excitation": e})
-    ax.set(xlabel="time [s]", ylabel="activation, excitation")
+    return _LawCurves(t, {"activation": a, "excitation": e}, "time [s]", "activation, excitation")
 
 
 def plot_surface(surface: Any, variable: str = "moment_arm") -> Figure:
@@ -196,7 +193,6 @@ CURVE_POINTS = 181  # of every curve
 INNER_POINTS = 8  # between two neighbours, to distinguish a jump from a steep slope
 STEEP_CHANGE = 0.04  # of a curve's range: smaller changes between neighbours are no jumps
 JUMP_SHARE = 0.6  # of a change between neighbours: a jump has this between two inner points
-DEGREE = np.pi / 180
 Curves = Callable[[Array], Array]  # from poses (k, nq) to (k, m)
 
 
@@ -229,14 +225,12 @@ def plot_moment_arms(
     >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
     ('A.p2 [deg]', '[mm]')
     """
-    chosen, base = _checked(model, muscles, over, q)
     column = over if arm is None else arm
 
     def arms(poses: Array) -> Array:
-        found: Array = moment_arms(model, poses, [column])[column].to_numpy()
-        return np.asarray(1e3 * found.reshape(len(poses), -1)[:, chosen])
+        return np.asarray(1e3 * moment_arms(model, poses, [column])[column].to_numpy().reshape(len(poses), -1))
 
-    return _figure(base, chosen, (over, values), arms, (f"moment arms, {column}", "mm"))
+    return _over_coordinate(model, muscles, (over, values, q), arms, f"moment arms, {column}", "mm")
 
 
 def plot_lengths(
@@ -251,8 +245,7 @@ def plot_lengths(
     >>> len(plot_lengths(arm, over="A.p2", values=[0.2, 0.5, 0.8]).axes[0].lines)
     6
     """
-    chosen, base = _checked(model, muscles, over, q)
-    return _figure(base, chosen, (over, values), lambda x: path_lengths(model, x)[:, chosen], ("path lengths", "m"))
+    return _over_coordinate(model, muscles, (over, values, q), lambda x: path_lengths(model, x), "path lengths", "m")
 
 
 def plot_tensions(
@@ -268,40 +261,34 @@ def plot_tensions(
     >>> plot_tensions(arm, ["m1"], over="A.p2", values=[0.2, 0.5, 0.8]).axes[0].get_ylabel()
     '[N]'
     """
-    chosen, base = _checked(model, muscles, over, q)
-    level = np.full(len(model.muscles), float(activation))
 
     def tensions(poses: Array) -> Array:
-        return tensions_at_rest(model, poses, np.broadcast_to(level, (len(poses), len(level))))[:, chosen]
+        return tensions_at_rest(model, poses, np.full((len(poses), len(model.muscles)), float(activation)))
 
-    return _figure(base, chosen, (over, values), tensions, (f"tensions at activation {activation:g}", "N"))
+    return _over_coordinate(model, muscles, (over, values, q), tensions, f"tensions at activation {activation:g}", "N")
 
 
-def _checked(model: Model, muscles: Sequence[str] | None, over: str, q: ArrayLike | None) -> tuple[list[int], Model]:
-    """The numbers of the muscles, and the model at the pose of the other coordinates."""
+def _over_coordinate(
+    model: Model, muscles: Sequence[str] | None, along: tuple[str, ArrayLike | None, ArrayLike | None], curves: Curves,
+    title: str, unit: str,
+) -> Figure:  # fmt: skip
+    """Curves of muscles along a coordinate, its values and the other coordinates, where they are given."""
+    over, values, q = along
     check_types(model=(model, Model), over=(over, str))
     indices_of("coordinate for over:", [over], (*model.system.coordinate_names, *model.system.angle_names))
     names = model.muscle_names if muscles is None else ([muscles] if isinstance(muscles, str) else muscles)
-    return indices_of("muscle", names, model.muscle_names), starting_at(model, q)
-
-
-def _figure(
-    model: Model, chosen: Sequence[int], along: tuple[str, ArrayLike | None], curves: Curves, what: tuple[str, str]
-) -> Figure:
-    """Curves over a coordinate, with its values where they are given."""
-    over, values = along
-    unit = model.system.coordinate_units[over]
-    x = _range(model, over, unit) if values is None else np.atleast_1d(real_array("values", values))
-    drawn, y = _with_gaps(x, lambda x: curves(model.pose({over: x})))
-    names = tuple(model.muscle_names[k] for k in chosen)
-    shown, label = (drawn / DEGREE, "deg") if unit == "rad" else (drawn, unit)
-    return draw_panels(shown, [Panel(what[0], what[1], names, y, shared=True)], f"{figure_label(over)} [{label}]")
-
-
-def _range(model: Model, over: str, unit: str) -> Array:
-    half = np.pi if unit == "rad" else 0.5
-    low, high = next((c.range for c in model.coordinates if c.name == over and c.range is not None), (-half, half))
-    return np.linspace(max(low, -2 * half), min(high, 2 * half), CURVE_POINTS)
+    chosen, base = indices_of("muscle", names, model.muscle_names), starting_at(model, q)
+    turns = model.system.coordinate_units[over] == "rad"
+    if values is None:
+        half = np.pi if turns else 0.5
+        low, high = next((c.range for c in model.coordinates if c.name == over and c.range is not None), (-half, half))
+        x = np.linspace(max(low, -2 * half), min(high, 2 * half), CURVE_POINTS)
+    else:
+        x = np.atleast_1d(real_array("values", values))
+    drawn, y = _with_gaps(x, lambda x: curves(base.pose({over: x}))[:, chosen])
+    label = with_unit(figure_label(over), "deg" if turns else model.system.coordinate_units[over])
+    panel = Panel(title, unit, tuple(model.muscle_names[k] for k in chosen), y, shared=True)
+    return draw_panels(np.degrees(drawn) if turns else drawn, [panel], label)
 
 
 def _with_gaps(x: Array, curves: Curves) -> tuple[Array, Array]:
