@@ -127,26 +127,33 @@ def known(model: SystemLike) -> Model | ArticulatedSystem:
 def parameter_index(model: SystemLike) -> ParameterIndex:
     """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
     model = known(model)
-    found = ParameterIndex()
+    found, bodies, muscles = (
+        ParameterIndex(),
+        system_of(model).bodies,
+        model.muscles if isinstance(model, Model) else (),
+    )
     fits = _fitted_bodies(model) if isinstance(model, Model) else {}
-    bodies = model.system.bodies if isinstance(model, Model) else model.bodies
-    firsts = _first_muscles(model) if isinstance(model, Model) else {}
-    for name, alias, location in _walk(model):
-        if location.steps[0] == "muscles" and location.steps[2] == "path" and location.steps[1] in firsts:
-            own, first = firsts[location.steps[1]]
-            found.aliases[name] = found.aliases[alias] = first + name.removeprefix(own)
+    firsts, numbers = different_paths([muscle.path for muscle in muscles])
+    for name, location in _walk(model):
+        steps, target = location.steps, name
+        aliases = [name[: name.rfind(".") + 1] + str(steps[-1])]  # with its component counted
+        if steps[0] == "muscles" and steps[2] == "path":
+            k = int(steps[1])
+            own, first = (f"muscles.{muscles[i].name}." for i in (k, firsts[numbers[k]]))
+            target = first + name.removeprefix(own)
+            for end, at in (("origin", 0), ("insertion", len(muscles[k].path.points) - 1)):
+                if steps[3:5] == ("points", at):
+                    aliases.append(f"{own}{end}{name.removeprefix(f'{own}path.{at}')}")
+        at_body = steps[isinstance(model, Model) :]
+        fitted = fits.get(bodies[int(at_body[1])].name) if at_body[0] == "bodies" else None
+        if fitted is not None and at_body[2] in ("position", "orientation", "joint"):
+            found.withheld.update(dict.fromkeys([name, *aliases], fitted))
             continue
-        steps = location.steps[isinstance(model, Model) :]
-        body = bodies[int(steps[1])].name if steps[0] == "bodies" else ""
-        if body in fits and steps[2] in ("position", "orientation", "joint"):
-            found.withheld[name] = found.withheld[alias] = fits[body]
-            continue
-        found.locations[name] = location
-        if alias != name:
-            found.aliases[alias] = name
+        if target == name:
+            found.locations[name] = location
+        found.aliases.update({alias: target for alias in (name, *aliases) if alias != target})
     if isinstance(model, Model):
         found.locations.update(_start(model))
-        _add_ends(model, found)
     return found
 
 
@@ -158,47 +165,27 @@ def _start(model: Model) -> Iterator[tuple[str, Location]]:
             yield f"{key}.{name}", Location((key, i), float(value))
 
 
-def _first_muscles(model: Model) -> dict[str | int, tuple[str, str]]:
-    """By the number of a muscle on the path of an earlier one, how the names of its numbers and of the other's begin:
-    these are the names of the numbers of the path."""
-    heads, (at, numbers) = [f"muscles.{name}." for name in model.muscle_names], different_paths(model.paths)
-    return {k: (heads[k], heads[at[number]]) for k, number in enumerate(numbers) if at[number] != k}
-
-
-def _add_ends(model: Model, found: ParameterIndex) -> None:
-    """`origin` and `insertion` for the first and the last point of a path."""
-    firsts = _first_muscles(model)
-    for k, muscle in enumerate(model.muscles):
-        for end, number in (("origin", 0), ("insertion", len(muscle.path.points) - 1)):
-            _, first = firsts.get(k, ("", f"muscles.{muscle.name}."))
-            head = f"{first}path.{number}."
-            for name in [name for name in found.locations if name.startswith(head)]:
-                found.aliases[f"muscles.{muscle.name}.{end}.{name[len(head) :]}"] = name
-
-
 Step = tuple[str | int, ...]
-Found = tuple[str, str, Location]
 
 
-def _walk(node: Record, steps: Step = (), words: Step = (), counted: Step = ()) -> Iterator[Found]:
-    """(name, name with components counted, location) of every number at and below `node`."""
+def _walk(node: Record, steps: Step = (), words: tuple[str, ...] = ()) -> Iterator[tuple[str, Location]]:
+    """(name, location) of every number at and below `node`."""
     for name, single, floating, _ in declared(type(node)):
         if name in node.constants:
             continue
-        value, word = getattr(node, name), WORDS.get((type(node), name), (name,))
-        here = (*steps, name), (*words, *word), (*counted, *word)
+        value = getattr(node, name)
+        here, called = (*steps, name), (*words, *WORDS.get((type(node), name), (name,)))
         if single and (value is None or isinstance(value, numbers.Real)):
-            yield _found(*here, nan if value is None else value)
+            yield ".".join(called), Location(here, nan if value is None else float(value))
         elif isinstance(value, Record):
-            yield from _walk(value, *here)
+            yield from _walk(value, here, called)
         elif isinstance(value, tuple):
             pathless = isinstance(node, MusclePath) and name == "points" and not all(point.on_body for point in value)
             for i, (label, part) in enumerate(zip(_labels(name, value, floating), value, strict=True)):
-                below = (*here[0], i), (*here[1], label), (*here[2], i if floating else label)
                 if floating and isinstance(part, numbers.Real):
-                    yield _found(*below, part)
+                    yield ".".join((*called, label)), Location((*here, i), float(part))
                 elif isinstance(part, Record) and not (pathless and getattr(part, "on_body", False)):
-                    yield from _walk(part, *below)
+                    yield from _walk(part, (*here, i), (*called, label))
 
 
 def _labels(key: str, parts: tuple[Any, ...], floating: bool) -> Sequence[str]:
@@ -208,10 +195,6 @@ def _labels(key: str, parts: tuple[Any, ...], floating: bool) -> Sequence[str]:
         return COMPONENTS.get(key) or (AXES if key in SPATIAL else tuple(map(str, range(len(parts)))))
     names = [str(getattr(part, "name", "")) for part in parts]
     return [name if name and names.count(name) == 1 else str(i) for i, name in enumerate(names)]
-
-
-def _found(steps: Step, words: Step, counted: Step, value: Any) -> Found:
-    return ".".join(map(str, words)), ".".join(map(str, counted)), Location(steps, float(value))
 
 
 # ---- what fitted paths forbid ----------------------------------------------------------------------------------------
@@ -467,7 +450,7 @@ class Parameters:
     @property
     def system(self) -> ArticulatedSystem:
         """The articulated system of the model."""
-        return self.model if isinstance(self.model, ArticulatedSystem) else self.model.system
+        return system_of(self.model)
 
     def bind(self, p: ArrayLike) -> Model | ArticulatedSystem:
         """The model with its numbers replaced by p (n,), floats or symbols: every formula runs on it.
