@@ -24,7 +24,7 @@ from .laws.equilibrium import equilibrium_lengths
 from .model import Model, check_laws
 from .segments import tables
 from .segments.flags import flags
-from .segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths
+from .segments.lengths import carried_bodies, carried_wrenches, coordinate_jacobian, lengths, velocity_jacobian
 from .segments.path_segments import wrenches
 from .states import elastic, state_names, state_slices
 
@@ -90,8 +90,9 @@ def path_jacobian(
         call.put("eliminated", index, index)
 
     def jacobian(q: Array, eliminated: Array | None = None) -> Array:
-        dropped = () if eliminated is None else (eliminated,)
-        return JACOBIANS[quantity](model.system, model.paths, q, *dropped)
+        if quantity == "velocity":
+            return velocity_jacobian(model.system, model.paths, q)
+        return coordinate_jacobian(model.system, model.paths, q, eliminated)
 
     return call.run_muscles(quantity, jacobian, 2, out, backend, program)
 

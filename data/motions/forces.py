@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,8 @@ class Forces:
         if len(at) and (not len(self.time) or not rows_within(at, self.time[0], self.time[-1]).all()):
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "nothing"
             raise ValueError(f"the loads cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
-        return replace(self, time=at, **{k: interpolated(self.time, getattr(self, k), at, np.inf) for k in QUANTITIES})
+        found: dict[str, Any] = {k: interpolated(self.time, getattr(self, k), at, np.inf) for k in QUANTITIES}
+        return replace(self, time=at, **found)
 
     # ---- other forms ----------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from myoquat.core import frozen, identifiers, printable
 from myoquat.joints import ModelError, constrained_to_spatial, quaternion_to_spatial, rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.model import Model
-from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths
+from myoquat.muscle.segments.lengths import coordinate_jacobian, lengths
 
 JACOBIANS = ("sequence", "quaternion", "constrained")
 SYMBOLS = {"sequence": "J_phi", "quaternion": "J_Q", "constrained": "J_star"}
@@ -68,7 +68,9 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
     inputs = _inputs(model, forces)
     q = as_array(inputs["q"])
     l = lengths(model.system, model.paths, q)
-    J = _jacobian(model, jacobian, q, eliminated)
+    balls = len(model.system.quaternion_slices())
+    dropped = np.full(balls, float(eliminated)) if jacobian == "constrained" else None
+    J = coordinate_jacobian(model.system, model.paths, q, dropped)
     outputs = {"l": l, SYMBOLS[jacobian]: J}
     if forces:
         F = _forces(model, l, as_array(inputs["activation"]), inputs.get("max_isometric_force", ()))
@@ -115,13 +117,6 @@ def _inputs(model: Model, forces: bool) -> dict[str, tuple[sympy.Symbol, ...]]:
         taken.update(words)
         found[key] = tuple(sympy.Symbol(word, real=True) for word in words)
     return found
-
-
-def _jacobian(model: Model, jacobian: str, q: Any, eliminated: int) -> Any:
-    if jacobian != "constrained":
-        return coordinate_jacobian(model.system, model.paths, q)
-    dropped = np.full(len(model.system.quaternion_slices()), float(eliminated))
-    return constrained_jacobian(model.system, model.paths, q, dropped)
 
 
 def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Symbol]) -> Any:

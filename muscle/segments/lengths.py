@@ -4,7 +4,7 @@ Each Jacobian differentiates the length on its own. None is computed from anothe
 between them. All are formulas, on floats and symbols.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath
 
-from .stops import Contacts, PlacedStop, Stop, charts, contacts, moved_length, placed_paths, together
+from .stops import Chart, Contacts, PlacedStop, Stop, charts, contacts, moved_length, placed_paths, together
 
 
 @memoize
@@ -101,28 +101,15 @@ def velocity_jacobian(system: ArticulatedSystem, paths: tuple[MusclePath, ...], 
     return jacobian_at(lambda motion: lengths(system, paths, q, motion, touching), np.zeros(system.nu), like=q)
 
 
-def coordinate_jacobian(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array) -> Array:
-    """(..., m, nq) dl/dq for the system's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
-    touching = contacts(system, paths, q)
-    return jacobian_at(lambda x: lengths(system, paths, x, touching=touching), q)
-
-
-def constrained_jacobian(
-    system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, eliminated: Array
+def coordinate_jacobian(
+    system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, eliminated: Array | None = None
 ) -> Array:
-    """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each quaternion,
-    those of floating joints included."""
-    chart = together(charts(system, q, "constrained", eliminated))
+    """(..., m, nq) dl/dq for the system's own coordinates: J_Q for a quaternion, J_phi for Euler angles.
+
+    (..., m, n) J*_Q = dl/dQ*, joint by joint, where `eliminated` (..., balls) is the dropped component of each
+    quaternion, those of floating joints included.
+    """
+    whole = Chart(q, lambda x: x)
+    chart = whole if eliminated is None else together(charts(system, q, "constrained", eliminated))
     touching = contacts(system, paths, q)
-
-    def measured(x: Array) -> Array:
-        return lengths(system, paths, chart.coordinates(x), touching=touching)
-
-    return jacobian_at(measured, chart.start)
-
-
-JACOBIANS: dict[str, Callable[..., Array]] = {
-    "velocity": velocity_jacobian,
-    "coordinates": coordinate_jacobian,
-    "constrained": constrained_jacobian,
-}
+    return jacobian_at(lambda x: lengths(system, paths, chart.coordinates(x), touching=touching), chart.start)

@@ -243,12 +243,12 @@ def charts(system: ArticulatedSystem, q: Array, wrt: str, eliminated: Array | No
 
 def together(parts: Sequence[Chart]) -> Chart:
     """The chart of all joints."""
-    start = np.concatenate([part.start for part in parts], axis=-1)
-    edges = np.cumsum([part.start.shape[-1] for part in parts])[:-1]
+    start = joined([np.zeros(0), *(part.start for part in parts)])
+    edges = np.cumsum([part.start.shape[-1] for part in parts], dtype=int)
 
     def coordinates(x: Array) -> Array:
-        pieces = np.split(x, edges, axis=-1)
-        return np.concatenate([part.coordinates(y) for part, y in zip(parts, pieces, strict=True)], axis=-1)
+        *pieces, none = np.split(x, edges, axis=-1)
+        return joined([none, *(part.coordinates(y) for part, y in zip(parts, pieces, strict=True))])
 
     return Chart(start, coordinates)
 

@@ -58,7 +58,7 @@ def length_program(system: ArticulatedSystem, paths: Paths) -> Program:
 
 
 def jacobian_program(system: ArticulatedSystem, paths: Paths, wrt: str = "velocity") -> Program:
-    """The program q (nq,) -> `wrt` (m, n), as in `lengths.JACOBIANS`; exact where |Q| = 1.
+    """The program q (nq,) -> `wrt` (m, n), as in `evaluate.path_jacobian`; exact where |Q| = 1.
 
     "velocity"     J with dl/dt = J u
     "coordinates"  dl/dq

@@ -11,8 +11,18 @@ from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
 from myoquat.joints.crossovers import MinRows
 from myoquat.kernels import compile_program
-from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths, unit_wrenches
+from myoquat.muscle import (
+    Model,
+    Muscle,
+    PathPoint,
+    muscle_forces,
+    muscle_wrenches,
+    path_jacobian,
+    path_lengths,
+    unit_wrenches,
+)
 from myoquat.muscle.argument_validation import eliminated_components
+from myoquat.muscle.laws import PathSpring
 from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.lengths import carried_bodies
 
@@ -156,3 +166,12 @@ def test_code_does_not_grow_with_the_muscles():
         return sum("@" not in line[:1] for line in kernel.ir.splitlines())  # constants are one line each
 
     assert lines(400) == lines(100)
+
+
+def test_paths_of_a_model_without_bodies():
+    """By segments and by charts of no joint."""
+    points = PathPoint("ground", (0.0, 0.0, 0.0)), PathPoint("ground", (0.0, 0.0, 1.0))
+    muscles = tuple(Muscle(f"m{i}", points, PathSpring(1.0, 0.5)) for i in range(MinRows.SEGMENTS))
+    model = Model(ArticulatedSystem(()), muscles)
+    np.testing.assert_array_equal(muscle_forces(model, [], [], np.zeros(len(muscles))), 0.5)
+    assert path_jacobian(model, [], "constrained").shape == (len(muscles), 0)
