@@ -16,7 +16,7 @@ def kernel():
     """One for all notebooks, which then import each library once. Each begins without the names of the others."""
     manager = pytest.importorskip("jupyter_client").KernelManager()
     inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
-    samples = {"MYOQUAT_NOTEBOOK_SAMPLES": "128"}  # a power of 2
+    samples = {"MYOQUAT_NOTEBOOK_SAMPLES": "32"}  # a power of 2
     manager.start_kernel(cwd=notebooks.FOLDER, env=os.environ | inline | samples)
     yield manager
     manager.shutdown_kernel(now=True)

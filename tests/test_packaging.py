@@ -48,9 +48,14 @@ def copied(target: Path) -> Path:
 
 def succeeded(*call: object, **options: Any) -> str:
     """What a process writes, which ends without an error."""
+    return both_outputs(*call, **options)[0]
+
+
+def both_outputs(*call: object, **options: Any) -> tuple[str, str]:
+    """What a process writes to standard output and standard error, which ends without an error."""
     done = subprocess.run([*map(str, call)], capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, (call, done.stdout, done.stderr)
-    return done.stdout
+    return done.stdout, done.stderr
 
 
 def built(tree: Path, form: str, into: Path) -> Path:
@@ -235,11 +240,15 @@ def test_it_works_among_files_of_the_same_names(form, hostile, request):
     where = set()
     commands = {
         "plain": [command, "info", "two_link"],
-        "editable": [python, "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
+        "editable": [python, "-X", "importtime", "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
     }
     for call in ([python, "use.py"], commands[form]):
-        said = succeeded(*call, cwd=project, env=environment)
+        said, told = both_outputs(*call, cwd=project, env=environment)
         where |= {line for line in said.splitlines() if line.endswith("__init__.py")}
+    if form == "editable":
+        imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+        assert "myoquat.analysis.mapping" in imported
+        assert not {"sympy", "matplotlib", "IPython"} & imported
     (file,) = where
     assert Path(file) != Path(myoquat.__file__)  # the one that was installed for this test
 

@@ -181,15 +181,6 @@ def test_every_command_has_help(capsys):
     assert all(name in out for name in COMMANDS)
 
 
-def test_mapping_imports_only_what_it_uses():
-    script = (
-        "import sys; from myoquat.apps.command import main; main(['mapping', 'two_link', '--samples', '10']); "
-        "sys.stderr.write(','.join(m for m in ('sympy', 'matplotlib', 'IPython') if m in sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-
-
 def test_simulate_stores_and_draws(capsys, tmp_path):
     files = [
         tmp_path / name for name in ("way.npz", "way.csv", "way.sto", "way.mot", "way.png", "way.gif", "jacobians.png")
