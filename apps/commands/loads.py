@@ -14,11 +14,11 @@ from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joi
 from myoquat.analysis.recruitment.joint_loads import SIDES
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
 from myoquat.apps.commands import options
+from myoquat.apps.opensim_tools.moving import columns_at
 from myoquat.apps.opensim_tools.sections import fit_sections, load_sections, outcomes, size_section
 from myoquat.apps.report import Shown, summary_of
 from myoquat.core import indices_of
-from myoquat.data import Forces, Motion, load_model, load_table
-from myoquat.data.motions.series import interpolated
+from myoquat.data import Forces, Motion, load_model
 from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.muscle.laws import HillLaw
@@ -113,7 +113,7 @@ def command(given: Any) -> None:
     external = None if given.loads is None else load_forces(given.loads)
     found = solved(given, model, moving, external) if given.forces is None and model.muscles else None
     if found is None:
-        pulls = None if given.forces is None else _tensions(given, moving.time)
+        pulls = None if given.forces is None else columns_at(given.forces, moving.time)
         carried = joint_loads(model, moving, pulls, external)
     else:
         pulls, carried = over_time(moving.time, labelled(model.muscle_names, found.force)), found.joint_loads()
@@ -198,14 +198,3 @@ def _store_parts(given: Any, carried: JointLoads, found: Redundancy | None, pull
         if path is not None and option not in tables:
             raise click.BadParameter(f"--{option}: {why_not}")
         options.store(given, path, tables.get(option))
-
-
-def _tensions(given: Any, times: np.ndarray) -> pd.DataFrame:
-    """The columns of the file of tensions at the times of the motion."""
-    table = load_table(given.forces)
-    time = table.index.to_numpy(dtype=float)
-    values = interpolated(time, table.to_numpy(dtype=float), times, np.inf)
-    if np.isnan(values).any():
-        raise click.BadParameter(f"{given.forces} covers {time[0]:g} to {time[-1]:g} s, the motion "
-                                 f"{times[0]:g} to {times[-1]:g} s")  # fmt: skip
-    return over_time(times, labelled(table.columns, values))

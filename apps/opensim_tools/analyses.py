@@ -24,7 +24,6 @@ Powers are those of OpenSim 4. With p1 the elastic and p2 the damping part of th
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,9 +37,8 @@ from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
 from myoquat.core import Array, indices_of
 from myoquat.data.external_loads import read_external_loads
-from myoquat.data.motions import Motion, load_table
+from myoquat.data.motions import Motion
 from myoquat.data.motions.angular_speeds import angular_accelerations, angular_triples, angular_velocities
-from myoquat.data.motions.series import interpolated
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_frame
 from myoquat.data.setups import AnalyzeSetup
@@ -75,7 +73,7 @@ from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-from .moving import Moving, degree_scale, moving_of, note, result_file, state_table, tell_missing_times
+from .moving import Moving, columns_at, degree_scale, moving_of, note, result_file, state_table, tell_missing_times
 from .outputs import Outputs
 
 Columns = dict[str, Array]  # (t,) by name
@@ -397,7 +395,7 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
     model, controls = moving.model, moving.controls.copy()
     elastic = _elastic(model)
     actuators = {*model.muscle_names, *(actuator.name for actuator in model.actuators)} - elastic.keys()
-    forces = None if setup.forces is None else _at(setup.forces, moving.time)
+    forces = None if setup.forces is None else columns_at(setup.forces, moving.time)
     if forces is not None and (lacks := sorted(actuators.difference(forces))):
         note(f"{setup.forces} is not used: it lacks {', '.join(lacks)}. Forces follow from states and controls")
         forces = None
@@ -412,21 +410,6 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
     for name, (i, law) in elastic.items():
         forces[name] = law.force(moving.lengths[:, i], moving.lengthening[:, i], np.zeros(len(forces)))
     return (forces if model.muscles else None), controls
-
-
-def _at(path: Path, time: Array) -> pd.DataFrame:
-    """The columns of a file at other times; at its ends half a step further, since resampled files end there."""
-    table = load_table(path)
-    given = table.index.to_numpy(dtype=float)
-    half = np.diff(given).max(initial=0.0) / 2
-    if len(time) and (not len(given) or time[0] < given[0] - half or time[-1] > given[-1] + half):
-        message = f"forces are needed from {time[0]:g} to {time[-1]:g} s"
-        raise ModelError(
-            f"{message}, and given from {given[0]:g} to {given[-1]:g} s" if len(given) else message, file=path
-        )
-    at = np.clip(time, *given[[0, -1]]) if len(given) else time
-    values = interpolated(given, table.to_numpy(dtype=float), at, np.inf)
-    return pd.DataFrame(values, columns=table.columns)
 
 
 def _reaction(found: JointLoads, joint: str, side: str, name: str, moving: Moving) -> pd.DataFrame:

@@ -4,7 +4,6 @@ import math
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
-from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
+from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.model import Model
@@ -117,18 +116,16 @@ def run_forward(setup: ForwardSetup, outputs: Outputs) -> None:
     """Move the model of a setup and note the files of its states, its controls and the analyses."""
     model = load_model(setup.model, "file")
     model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()))
-    start = _Start.of(setup, model)
-    model = replace(model, actuators=tuple(start.begun(actuator) for actuator in model.actuators))
-    span = setup.times[1] - start.time
+    model, time, q, u, activation, fibers = _start(setup, model)
+    span = setup.times[1] - time
     if not span > 0:
-        raise ModelError(f"the states start at {start.time:g} s, not before {setup.times[1]:g} s", file=setup.path)
+        raise ModelError(f"the states start at {time:g} s, not before {setup.times[1]:g} s", file=setup.path)
     driven = _corrected(setup, _driven(setup, model))
     follows = any(muscle.activation_dynamics is not None for muscle in model.muscles)  # else inputs are activations
     motion = simulate(
-        driven, start.q, start.u, span, rtol=setup.tolerance, activation=start.activation if follows else None,
-        muscle_states=start.muscle_states,
+        driven, q, u, span, rtol=setup.tolerance, activation=activation if follows else None, muscle_states=fibers,
         output_step=span / math.ceil(span / min(setup.longest_step, MAX_ROW_INTERVAL_S)),
-        start_time=start.time, project_start=True,
+        start_time=time, project_start=True,
     )  # fmt: skip
     rows = int(np.isfinite(motion.q).all(axis=-1).sum())
     outputs.tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
@@ -137,36 +134,26 @@ def run_forward(setup: ForwardSetup, outputs: Outputs) -> None:
     analyse(moving, outputs)
 
 
-class _Start(NamedTuple):
-    """Where the motion starts: the row of the file of states that is not later than the time, or the model's own."""
+def _start(setup: ForwardSetup, model: Model) -> tuple[Model, float, Array, Array | None, Array | None, Array | None]:
+    """Where the motion starts: at the row of the file of states that is not later than the time, or as the model says.
 
-    time: float
-    q: Array
-    u: Array | None
-    activation: Array | None = None
-    muscle_states: Array | None = None
-    actuation: dict[str, float] | None = None
-
-    def begun(self, actuator: Actuator) -> Actuator:
-        """An actuator whose activation starts where the file of states has it."""
-        start = (self.actuation or {}).get(actuator.name)
-        if start is None or not isinstance(actuator, ActivationCoordinateActuator):
-            return actuator
-        return replace(actuator, activation=start)
-
-    @classmethod
-    def of(cls, setup: ForwardSetup, model: Model) -> "_Start":
-        if setup.states is None:
-            if state_names(model) and not setup.equilibrium:
-                note("fiber lengths start in balance: the file of the model's own is not read")
-            own = [start_activation(muscle) for muscle in model.muscles]
-            return cls(setup.times[0], model.start, None, np.array(own) if own else None)
-        motion, *states, acting = read_states(setup.states, model, setup.times[0])
-        u = np.zeros(model.system.nu) if motion.u is None else motion.u[0]
-        activation, fibers = (None if x is None else x[0] for x in states)
-        fibers = None if setup.equilibrium else fibers
-        actuation = {name: float(values[0]) for name, values in acting.items()}
-        return cls(float(motion.time[0]), motion.q[0], u, activation, fibers, actuation)
+    The model with the activations of its actuators there, the time, q, u, and activations and states of muscles.
+    """
+    if setup.states is None:
+        if state_names(model) and not setup.equilibrium:
+            note("fiber lengths start in balance: the file of the model's own is not read")
+        own = [start_activation(muscle) for muscle in model.muscles]
+        return model, setup.times[0], model.start, None, np.array(own) if own else None, None
+    motion, *states, acting = read_states(setup.states, model, setup.times[0])
+    u = np.zeros(model.system.nu) if motion.u is None else motion.u[0]
+    activation, fibers = (None if x is None else x[0] for x in states)
+    actuators = tuple(
+        replace(a, activation=float(acting[a.name][0]))
+        if isinstance(a, ActivationCoordinateActuator) and a.name in acting else a
+        for a in model.actuators
+    )  # fmt: skip
+    begun = replace(model, actuators=actuators)
+    return begun, float(motion.time[0]), motion.q[0], u, activation, None if setup.equilibrium else fibers
 
 
 def _driven(setup: ForwardSetup, model: Model) -> Model:

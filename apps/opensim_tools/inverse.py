@@ -49,7 +49,6 @@ from .moving import (
     state_columns,
     tell_missing_times,
     tell_undriven,
-    warn_of_missing_times,
 )
 from .outputs import Outputs
 from .sections import scaling_sections
@@ -189,7 +188,7 @@ def _inverse_dynamics(setup: InverseDynamicsSetup, model: Model) -> JointTorques
     tell_undriven(model, whole, setup.coordinates, "their values are taken as they are, as OpenSim's tool does")
     moving = smooth_angles(whole, setup.cutoff)
     _, motion = cut_motion(moving, setup.times, setup.path)
-    warn_of_missing_times(moving.time, setup.times, setup.path)
+    tell_missing_times(moving.time, setup.times, note)  # OpenSim has rows there that stem from padding for its filter
     return inverse_dynamics_of_motion(unbounded(model), motion, loads_at(setup.loads, motion.time))
 
 
@@ -308,7 +307,12 @@ def run_scale(setup: ScaleSetup, outputs: Outputs) -> None:
 
 def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs) -> None:
     trial = mean_pose(_cut(load_markers(placer.trial), placer.times, outputs.tell))
-    model = replace(model, markers=tuple(m for m in model.markers if m.name in trial.names))
+    seen = dict(zip(trial.names, np.isfinite(trial.positions[0]).all(axis=-1), strict=True))
+    if gone := [m.name for m in model.markers if m.name not in seen]:
+        outputs.tell(f"markers that the static trial lacks are left out of the placed model: {', '.join(gone)}")
+    model = replace(model, markers=tuple(m for m in model.markers if m.name in seen))
+    if unseen := [m.name for m in model.markers if not (seen[m.name] or m.fixed)]:
+        note(f"markers that no frame of the static trial shows are not moved: {', '.join(unseen)}")
     fit = fitted_to_tasks(model, trial, placer.tasks, placer.coordinates, setup.path)
     if placer.move:
         model = moved_markers(model, trial, fit.q[0], {m.name for m in model.markers if m.fixed})

@@ -28,7 +28,7 @@ from myoquat.data.motions.coordinates import (
     states_from_motion,
 )
 from myoquat.data.motions.motion import selected_frames
-from myoquat.data.motions.series import row_at, rows_within
+from myoquat.data.motions.series import interpolated, row_at, rows_within
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
 from myoquat.data.setups.control import control_set_text, read_controls
@@ -137,6 +137,20 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
     return replace(found, **splines)
 
 
+def columns_at(path: Path, time: Array) -> "pd.DataFrame":
+    """The columns of a file of forces at other times; at its ends half a step further, since resampled files end
+    there. ModelError for times that it does not cover."""
+    table = load_table(path)
+    given = table.index.to_numpy(dtype=float)
+    half = _longest_step(given) / 2
+    if len(time) and (not len(given) or time[0] < given[0] - half or time[-1] > given[-1] + half):
+        has = f", and given from {given[0]:g} to {given[-1]:g} s" if len(given) else ""
+        raise ModelError(f"forces are needed from {time[0]:g} to {time[-1]:g} s{has}", file=path)
+    at = np.clip(time, *given[[0, -1]]) if len(given) else time
+    values = interpolated(given, table.to_numpy(dtype=float), at, np.inf)
+    return pd.DataFrame(values, pd.Index(time, name="time"), table.columns)
+
+
 def degree_scale(system: ArticulatedSystem) -> Array:
     """(nq,) what takes coordinates from radians to degrees, and leaves lengths alone."""
     units = [unit for body in system.bodies for unit in body.joint.facts.coordinate_units]
@@ -145,43 +159,25 @@ def degree_scale(system: ArticulatedSystem) -> Array:
 
 def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple[slice, Motion]:
     """The rows between two times, and their motion; ModelError if the motion has none of these times."""
-    row, (first, last), (start, end) = _longest_step(motion.time), times, motion.time[[0, -1]]
-    if first > end + row or last < start - row:
-        raise ModelError(f"{_asked(motion.time, times)}: no frame lies there", file=setup)
+    (first, last), (start, end), step = times, motion.time[[0, -1]], _longest_step(motion.time)
+    if first > end + step or last < start - step:
+        has = f"the motion has {start:g} to {end:g} s: no frame lies there"
+        raise ModelError(f"the times {first:g} to {last:g} s are asked for, and {has}", file=setup)
     rows = rows_between(motion.time, *times)
     return rows, selected_frames(motion, rows)
 
 
-def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) -> None:
-    """A warning where the recorded times end more than one row inside the wanted ones.
-
-    OpenSim's InverseDynamicsTool writes rows there that stem from the padding of its filter.
-    """
-    if _missing(time, times):
-        warnings.warn(f"{setup}: {_asked(time, times)}: the rest is left out", MotionWarning, stacklevel=2)
-
-
 def tell_missing_times(time: Array, times: tuple[float, float], tell: Callable[[str], None]) -> None:
     """Tell which of the wanted times are not among those of the results, by more than one row."""
-    if missing := _missing(time, times):
+    (first, last), (start, end), step = times, time[[0, -1]], _longest_step(time)
+    missing = [f"{first:g} to {start:g} s"] if np.isfinite(first) and first < start - step else []
+    missing += [f"{end:g} to {last:g} s"] if np.isfinite(last) and last > end + step else []
+    if missing:
         tell(f"left out: {' and '.join(missing)}, which the setup asks for and the recording lacks")
-
-
-def _missing(time: Array, times: tuple[float, float]) -> list[str]:
-    """The wanted times before and after the recorded ones, by more than one row."""
-    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
-    before = [f"{first:g} to {start:g} s"] if np.isfinite(first) and first < start - row else []
-    after = [f"{end:g} to {last:g} s"] if np.isfinite(last) and last > end + row else []
-    return before + after
 
 
 def _longest_step(time: Array) -> float:
     return float(np.diff(time).max(initial=0.0))
-
-
-def _asked(time: Array, times: tuple[float, float]) -> str:
-    (first, last), (start, end) = times, time[[0, -1]]
-    return f"the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
 
 
 def rows_between(time: Array, first: float, last: float) -> slice:
@@ -255,13 +251,12 @@ class Moving:
         rows = np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
         if len(rows) == len(k):
             return self
-        activation, states = (None if x is None else x[rows] for x in (self.activation, self.muscle_states))
-        loads = self.loads
-        if loads is not None:
-            series = {name: getattr(loads, name)[rows] for name in ("time", "force", "point", "torque")}
-            loads = replace(loads, **series)
-        motion = selected_frames(self.motion, rows)
-        return Moving(self.setup, self.model, motion, loads, self.controls[rows], activation, states)
+        arrays = {name: getattr(self, name) for name in ("controls", "activation", "muscle_states")}
+        changes: dict[str, Any] = {name: x[rows] for name, x in arrays.items() if x is not None}
+        if self.loads is not None:
+            series = {name: getattr(self.loads, name)[rows] for name in ("time", "force", "point", "torque")}
+            changes["loads"] = replace(self.loads, **series)
+        return replace(self, motion=selected_frames(self.motion, rows), **changes)
 
     def joint_loads(self, tensions: "Array | pd.DataFrame | None", controls: Array) -> JointLoads:
         """The loads of joints, and the accelerations, under tensions and controls, which may be out of bounds."""

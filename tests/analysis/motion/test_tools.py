@@ -264,6 +264,24 @@ def test_scaling_of_a_setup(folder, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:.*the model lacks. ghost")
+def test_markers_that_the_static_trial_does_not_show_are_reported(folder):
+    """One that it lacks goes, as in OpenSim, and one that no frame shows stays where it is."""
+    trial, lines = load_markers(folder / "walk.trc"), []
+    before = {m.name: m.position for m in load_model(folder / "leg.osim").markers}
+    kept = [name for name in trial.names if name != "shank2"]
+    seen = trial.select(kept)
+    seen.positions[:, kept.index("shank1")] = np.nan
+    seen.save(folder / "walk.trc", overwrite=True)
+    with pytest.warns(MotionWarning, match="no frame of the static trial shows are not moved: shank1"):
+        run_setup(folder / "scale.xml", tell=lines.append)
+    (line,) = [line for line in lines if "static trial lacks" in line]
+    assert line.endswith(": shank2")
+    placed = {m.name: m.position for m in load_model(folder / "placed.osim").markers}
+    assert "shank2" not in placed
+    assert placed["shank1"] == pytest.approx(tuple(np.multiply((1.1, 1.0, 0.9), before["shank1"])))
+
+
+@pytest.mark.filterwarnings("ignore:.*the model lacks. ghost")
 def test_muscles_of_the_static_pose_are_in_balance(folder):
     """OpenSim's file of states has the fiber lengths too. Force of the tendon is that of the fiber."""
     leg = load_model(folder / "leg.osim")
@@ -363,7 +381,7 @@ def test_times_that_the_motion_lacks_are_reported(folder):
         path.write_text(text.replace("0.1 0.4", times))
         run_setup(path)
 
-    with pytest.warns(MotionWarning, match="the times -1 to 100 s are asked for, and the motion has"):
+    with pytest.warns(MotionWarning, match="left out: -1 to 0 s and 0.59 to 100 s, which the setup asks for"):
         with_times("-1 100")
     with pytest.raises(ModelError, match=r"^[^:]*id\.xml: the times 100 to 101 s .*: no frame lies there$"):
         with_times("100 101")
