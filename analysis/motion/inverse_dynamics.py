@@ -11,7 +11,6 @@ from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import ConstrainedMotion
-from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -111,16 +110,21 @@ class ConstraintForces:
         place = indices_of("constraint between bodies", [name], names)[0]
         on, frame = (system.ground if body == "ground" else body for body in (on, frame))
         indices_of("body", [on, frame], (system.ground, *system.body_names))
-        wrench, origin = self._wrench(place, on), np.zeros(3)
-        poses = system.poses(self.motion.q)
-        if on != system.ground:
-            origin = poses[on][1]
+        rows, poses = self.motion.row_slices[place], system.poses(self.motion.q)
+        wrenches = np.einsum("tkbi,tk->tbi", self.motion.unit_wrenches[:, rows], self.multipliers[:, rows])
+        forces, moments = wrenches[..., :3], wrenches[..., 3:]
+        if on == system.ground:  # about its origin it has the opposite of what all bodies have
+            arms = np.stack([poses[body][1] + np.zeros((len(forces), 3)) for body in system.body_names], axis=1)
+            force, moment = -forces.sum(axis=1), -(moments + cross(arms, forces)).sum(axis=1)
+        else:
+            k = system.body_names.index(on)
+            force, moment = forces[:, k], moments[:, k]
         R, p = poses[on]
         at = p + matvec(R, np.asarray(_own_point(self.motion.on_bodies[place], on) if point is None else point, float))
-        moment = wrench[:, 3:] + cross(origin - at, wrench[:, :3])
+        moment = moment + cross(p - at, force)
         R, p = poses[frame]
         still = np.zeros(moment.shape)
-        return Load(vecmat(wrench[:, :3], R) + still, vecmat(moment, R) + still, vecmat(at - p, R) + still)
+        return Load(vecmat(force, R) + still, vecmat(moment, R) + still, vecmat(at - p, R) + still)
 
     def to_dataframe(self, *, frame: str = "ground") -> "pd.DataFrame":
         """Loads of every constraint between bodies on every body on which it acts, over the index time [s].
@@ -136,19 +140,6 @@ class ConstraintForces:
             for body in [body for body, own in zip(system.body_names, acts, strict=True) if own]:
                 columns |= load_columns(f"{name}_on_{body}_in_{frame}", self.of(name, body, frame=frame))
         return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
-
-    def _wrench(self, place: int, on: str) -> Array:
-        """(t, 6) of one constraint on a body at its origin, or on the ground at the world's."""
-        system, rows = self.motion.model.system, self.motion.row_slices[place]
-        wrenches = np.einsum("tkbi,tk->tbi", self.motion.unit_wrenches[:, rows], self.multipliers[:, rows])
-        if on != system.ground:
-            return wrenches[:, system.body_names.index(on)]
-        poses = system.poses(self.motion.q)
-        roots = [i for i, body in enumerate(system.bodies) if body.parent == system.ground]
-        carried = carried_wrenches(system, self.motion.q, wrenches)[:, roots]
-        arms = np.stack([poses[system.body_names[i]][1] + np.zeros((len(self.motion.q), 3)) for i in roots], axis=1)
-        moment = carried[..., 3:] + cross(arms, carried[..., :3])
-        return -np.concatenate([carried[..., :3], moment], axis=-1).sum(axis=1)
 
 
 def _own_point(constraint: Constraint, on: str) -> tuple[float, float, float]:

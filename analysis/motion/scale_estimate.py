@@ -52,13 +52,6 @@ MAX_VIOLATION = 1e-10  # |phi| of the constraints of a pose that is used
 RANK_TOLERANCE = 1e-9  # of the largest eigenvalue of a frame's normal matrix, below which a direction is not determined
 
 
-class Size(NamedTuple):
-    """Factors (k,) and offsets (m, 3) [m]."""
-
-    factors: Array
-    offsets: Array
-
-
 class Arrow(NamedTuple):
     """The reduced equations of a step, and the matrices that give the steps of the poses.
 
@@ -82,6 +75,8 @@ class ScaleProblem:
     poses   the least-squares problem of the poses of the unscaled model, and data (t, ...) of the frames
     mean, deviations (p,)  of factors, then offsets, before the trial is seen
     noise   sigma [m]
+
+    A size (p,) holds the factors, then the offsets [m] of the markers that have one.
     """
 
     model: Model
@@ -103,33 +98,38 @@ class ScaleProblem:
         """(t, m) w / sigma^2."""
         return self.frames.position_weights / self.noise**2
 
-    def by_body(self, factors: Array) -> dict[str, Array]:
+    def by_body(self, size: Array) -> dict[str, Array]:
         """The factors (3,) of every body that is scaled."""
         found: dict[str, Array] = {}
-        for s, bodies in zip(factors, self.scaled_axes, strict=True):
+        for s, bodies in zip(size, self.scaled_axes, strict=False):
             for body, axes in bodies.items():
                 for axis in axes:
                     found.setdefault(body, np.ones(3))["XYZ".index(axis)] = s
         return found
 
-    def sized(self, size: Size) -> PoseProblem:
+    def offsets(self, size: Array) -> Array:
+        """(m, 3) [m] of all markers."""
+        found = np.zeros((len(self.poses.markers), 3))
+        found[list(self.moving)] = size[len(self.scaled_axes) :].reshape(-1, 3)
+        return found
+
+    def sized(self, size: Array) -> PoseProblem:
         """The least-squares problem of the poses of the model in that size."""
-        model = scaled(self._skeleton, self.by_body(size.factors))
-        positions = {m.name: np.array(m.position) for m in model.markers}
+        model = scaled(self._skeleton, self.by_body(size))
         markers = tuple(
-            replace(m, position=tuple(positions[m.name] + d))
-            for m, d in zip(self.poses.markers, size.offsets, strict=True)
+            replace(m, position=tuple(np.array(m.position) + d))
+            for m, d in zip(model.markers, self.offsets(size), strict=True)
         )
-        couplers = {coupler.name: coupler for coupler in model.couplers}
-        driven = tuple(couplers[c.name] for c in self.poses.couplers)
-        return replace(self.poses, system=model.system, markers=markers, couplers=driven, constraints=model.constraints)
+        return replace(
+            self.poses, system=model.system, markers=markers, couplers=model.couplers, constraints=model.constraints
+        )
 
     @cached_property
     def _skeleton(self) -> Model:
         """The model without what has no influence on the markers."""
         return replace(
-            self.model, muscles=(), forces=(), constraints=self.poses.constraints, actuators=(), inputs=(), groups=(),
-            markers=self.poses.markers,
+            self.model, muscles=(), forces=(), constraints=self.poses.constraints, couplers=self.poses.couplers,
+            actuators=(), inputs=(), groups=(), markers=self.poses.markers,
         )  # fmt: skip
 
     def residuals(self, problem: PoseProblem, q: Array, rows: slice = slice(None)) -> Array:
@@ -140,38 +140,31 @@ class ScaleProblem:
         found = [np.broadcast_to(r, (len(q), 3)) for r in problem.marker_residuals(poses, given)]
         return np.where(given.position_weights[..., None] > 0, np.stack(found, axis=-2), 0.0)
 
-    def onto(self, size: Size, q: Array) -> Array:
+    def onto(self, size: Array, q: Array) -> Array:
         """(t, nq) poses brought onto the constraints of the model in that size, which is positive."""
         return self.sized(size).brought(q, self.frames.time) if self.poses.constraints else q
 
-    def cost(self, size: Size, q: Array) -> float:
+    def cost(self, size: Array, q: Array) -> float:
         """What is minimised; infinite for factors that are not positive, and poses off the constraints."""
-        if not (size.factors > 0).all():
+        if not self.possible(size):
             return np.inf
         sized = self.sized(size)
         if not (np.abs(_violation(sized, q, self.frames.time)) <= MAX_VIOLATION).all():
             return np.inf
         r = self.residuals(sized, q)
-        prior = (self.vector(size) - self.mean) / self.deviations
+        prior = (size - self.mean) / self.deviations
         return float((self.weights[..., None] * r * r).sum() + prior @ prior)
 
-    def vector(self, size: Size) -> Array:
-        """(p,) the factors, and the offsets that are sought."""
-        return np.concatenate([size.factors, size.offsets[list(self.moving)].ravel()])
+    def possible(self, size: Array) -> bool:
+        """Whether all factors are positive."""
+        return bool((size[: len(self.scaled_axes)] > 0).all())
 
-    def changed(self, size: Size, step: Array) -> Size:
-        """The size after a step (p,)."""
-        k = len(size.factors)
-        offsets = size.offsets.copy()
-        offsets[list(self.moving)] += step[k:].reshape(-1, 3)
-        return Size(size.factors + step[:k], offsets)
-
-    def arrow(self, size: Size, q: Array) -> Arrow:
+    def arrow(self, size: Array, q: Array) -> Arrow:
         """The equations of a step from a size and poses (t, nq)."""
         problem = self.sized(size)
-        others = [self.sized(self.changed(size, e)) for e in np.eye(len(self.mean))[: len(size.factors)]]
+        others = [self.sized(size + e) for e in np.eye(len(size))[: len(self.scaled_axes)]]
         prior = self.deviations**-2.0
-        A, h = np.diag(prior), prior * (self.mean - self.vector(size))
+        A, h = np.diag(prior), prior * (self.mean - size)
         poses, coupling = [], []
         for start in range(0, len(q), FRAMES_PER_BLOCK):
             rows = slice(start, start + FRAMES_PER_BLOCK)
@@ -200,12 +193,12 @@ class ScaleProblem:
             back, along = problem.pseudo_inverse(q, time, open_)
         return J * open_[:, None, :], back, along
 
-    def _held_by_size(self, size: Size, q: Array, rows: slice) -> Array:
+    def _held_by_size(self, size: Array, q: Array, rows: slice) -> Array:
         """(t, k, p) dphi/d(s, d) of the constraints, by central differences."""
         time, found = self.frames.time[rows], np.zeros((len(q), 0, len(self.mean)))
-        for k in range(len(size.factors) if self.poses.constraints else 0):
-            move = DIFFERENCE_STEP * np.eye(len(self.mean))[k]
-            ends = [_violation(self.sized(self.changed(size, way * move)), q, time) for way in (1, -1)]
+        for k in range(len(self.scaled_axes) if self.poses.constraints else 0):
+            move = DIFFERENCE_STEP * np.eye(len(size))[k]
+            ends = [_violation(self.sized(size + way * move), q, time) for way in (1, -1)]
             found = found if k else np.zeros((*ends[0].shape, len(self.mean)))
             found[..., k] = (ends[0] - ends[1]) / (2 * DIFFERENCE_STEP)
         return found
@@ -281,7 +274,8 @@ class ScaleEstimate(Solved):
     motion        the poses of the frames in which markers were seen
     factors       by name
     offsets       (3,) [m] by marker, in the axes of its body, from its scaled position
-    covariance    (p, p) of `names`, to first order
+    size          (p,) of `names`
+    covariance    (p, p) of them, to first order
     marker_error  (t, m) [m] remaining distances of `marker_names`, NaN where a marker was not seen
     noise         [m] standard deviation of the markers in each direction by the residuals, to be compared with the
                   assumed one
@@ -298,6 +292,7 @@ class ScaleEstimate(Solved):
     motion: Motion
     factors: dict[str, float]
     offsets: dict[str, Array]
+    size: Array
     covariance: Array
     marker_error: Array
     noise: float
@@ -311,11 +306,6 @@ class ScaleEstimate(Solved):
         return f"<ScaleEstimate {found}; residuals of {self.noise * 1e3:.3g} mm in each direction{end}>"
 
     @property
-    def size(self) -> Size:
-        """The factors and offsets, as `problem` takes them."""
-        return Size(np.array([*self.factors.values()]), np.array([*self.offsets.values()]))
-
-    @property
     def success(self) -> bool:
         """Whether the search converged."""
         return self.converged
@@ -323,7 +313,7 @@ class ScaleEstimate(Solved):
     @property
     def by_body(self) -> dict[str, Array]:
         """The factors (3,) of every body that is scaled."""
-        return self.problem.by_body(self.size.factors)
+        return self.problem.by_body(self.size)
 
     @property
     def marker_names(self) -> tuple[str, ...]:
@@ -348,7 +338,7 @@ class ScaleEstimate(Solved):
         nothing.
         """
         before = self.problem.deviations
-        columns = {"found": self.problem.vector(self.size), "deviation": self.deviations, "before": before,
+        columns = {"found": self.size, "deviation": self.deviations, "before": before,
                    "learned": 1 - (self.deviations / before) ** 2}  # fmt: skip
         return pd.DataFrame(columns, index=pd.Index(self.names, name="parameter"))
 
@@ -408,7 +398,7 @@ def estimate_scale(
     spread = np.repeat((prior.factor_deviation, prior.offset_deviation), (len(means), 3 * len(moving)))
     axes = tuple(wanted.values())
     problem = ScaleProblem(model, poses, fit.data[seen], axes, moving, mean, spread, prior.noise)
-    search = _search(problem, Size(means, np.zeros((len(poses.markers), 3))), fit.q[seen])
+    search = _search(problem, mean, fit.q[seen])
     return _result(problem, search, tuple(wanted), fit.time[seen], (mass, keep_masses))
 
 
@@ -432,10 +422,10 @@ def _scaled_axes(
     return {name: {body: axes.upper() for body, axes in bodies.items()} for name, bodies in given.items()}
 
 
-_Search = tuple[Size, Array, Arrow, int, bool]  # where it has ended, the equations there, steps, whether it converged
+_Search = tuple[Array, Array, Arrow, int, bool]  # where it has ended, the equations there, steps, whether it converged
 
 
-def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
+def _search(problem: ScaleProblem, size: Array, q: Array) -> _Search:
     """Gauss-Newton steps on everything together, halved until what is minimised does not grow but by round-off."""
     q = problem.onto(size, q)
     cost = problem.cost(size, q)
@@ -449,8 +439,8 @@ def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
         done = bool((np.abs(step) * np.sqrt(np.diagonal(arrow.matrix)) < CONVERGED_STEP).all())
         for halving in range(MAX_HALVINGS):
             share = 0.5**halving
-            new, moved = problem.changed(size, share * step), sized.moved(q, share * poses)
-            if (new.factors > 0).all():
+            new, moved = size + share * step, sized.moved(q, share * poses)
+            if problem.possible(new):
                 moved = problem.onto(new, moved)
             new_cost = problem.cost(new, moved)
             if new_cost <= cost * (1 + ROUND_OFF):
@@ -467,7 +457,7 @@ def _result(
     problem: ScaleProblem, search: _Search, names: tuple[str, ...], time: Array, masses: tuple[float | None, bool]
 ) -> ScaleEstimate:
     size, q, arrow, steps, converged = search
-    person, fitted = scaled(problem.model, problem.by_body(size.factors), *masses), problem.sized(size)
+    person, fitted = scaled(problem.model, problem.by_body(size), *masses), problem.sized(size)
     positions = {m.name: m.position for m in fitted.markers}
     markers = tuple(replace(m, position=positions.get(m.name, m.position)) for m in person.markers)
     person, q = replace(person, markers=markers, file=None), fitted.allowed(q)
@@ -484,8 +474,9 @@ def _result(
     return ScaleEstimate(
         model=person,
         motion=Motion(person.system, time, q),
-        factors=dict(zip(names, size.factors.tolist(), strict=True)),
-        offsets={m.name: d for m, d in zip(fitted.markers, size.offsets, strict=True)},
+        factors=dict(zip(names, size.tolist(), strict=False)),
+        offsets={m.name: d for m, d in zip(fitted.markers, problem.offsets(size), strict=True)},
+        size=size,
         covariance=covariance,
         marker_error=np.where(seen, np.linalg.norm(r, axis=-1), np.nan),
         noise=problem.noise * float(np.sqrt(weighted / spare)) if spare > 0 else np.nan,
