@@ -314,7 +314,7 @@ def add_equalities(tree: Tree, held: dict[str, float]) -> None:
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
     """The polynomial, and by how much it misses within the range; zero for functions that make one."""
-    steps = [coefficients_of(function) for function in functions]
+    steps: list[Any] = [coefficients_of(function) for function in functions]
     if None not in steps:
         exact = Polynomial([0.0, 1.0])
         for step in steps:

@@ -5,6 +5,7 @@ type of the value, and the value where the file leaves it out, are those of the 
 otherwise.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
@@ -141,16 +142,16 @@ class Frames:
         along, normal = b.p - a.p, np.cross(b.p - a.p, c.p - a.p)
         if not normal.any():
             complain(element, "the points of a <StationDefinedFrame> lie on a line")
-        R, placed = np.zeros((3, 3)), []
+        R, columns = np.zeros((3, 3)), []
         for tag, default, vector in (("ab_axis", "+x", along), ("ab_x_ac_axis", "+y", normal)):
             word = text(element, tag, default).lower()
-            if word.lstrip("+-") not in tuple("xyz") or len(word) > 2:
+            if not re.fullmatch("[+-]?[xyz]", word):
                 complain(element, f"<{tag}> must be an axis such as +x or -z, not {word!r}")
-            placed.append("xyz".index(word[-1]))
-            R[:, placed[-1]] = (-1.0 if word[0] == "-" else 1.0) * vector / np.linalg.norm(vector)
-        if placed[0] == placed[1]:
+            columns.append("xyz".index(word[-1]))
+            R[:, columns[-1]] = (-1.0 if word[0] == "-" else 1.0) * vector / np.linalg.norm(vector)
+        if columns[0] == columns[1]:
             complain(element, "<ab_axis> and <ab_x_ac_axis> must be different axes")
-        last = 3 - sum(placed)
+        last = 3 - sum(columns)
         R[:, last] = np.cross(R[:, last - 2], R[:, last - 1])
         return Frame(a.body, R, origin.p)
 

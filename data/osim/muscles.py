@@ -14,7 +14,7 @@ from myoquat.data.reports import ImplausibleValues, UnsupportedElements, Unwritt
 from myoquat.data.xml import Element, add, add_set, complain, last_name, number, objects, parse_opensim, span, text
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_about, errors_in
-from myoquat.joints.functions import Constant, MultivariatePolynomial
+from myoquat.joints.functions import Constant
 from myoquat.muscle import (
     ActivationDynamics,
     ConditionalPoint,
@@ -73,11 +73,9 @@ def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPo
     slopes = length.value(steps).imag / 1e-30
     speed = _holder(path, SPEED)
     for k, arm in enumerate(path.findall(f"{ARMS}/*")[: len(names)]):
-        if not _agrees(read_polynomial(arm, len(names)), x, -slopes[:, k]):
+        if not _agrees(arm, x, -slopes[:, k]):
             unsupported.count(arm, ARMS)
-    if speed is not None and not _agrees(
-        read_polynomial(speed, 2 * len(names)), np.concatenate([x, u], axis=-1), np.sum(slopes * u, axis=-1)
-    ):
+    if speed is not None and not _agrees(speed, np.concatenate([x, u], axis=-1), np.sum(slopes * u, axis=-1)):
         unsupported.count(speed, SPEED)
     return function_path(names, length)
 
@@ -115,11 +113,10 @@ def _holder(path: Any, name: str) -> Any:
     return next(iter([*path.findall(f"{name}/*"), *named]), None)
 
 
-def _agrees(function: MultivariatePolynomial | None, x: Any, wanted: Any) -> bool:
-    """Whether a function has the wanted values (n,) at x (n, dimension)."""
-    if function is None:
-        return False
-    return bool(np.all(np.abs(function.value(x) - wanted) <= DERIVATIVE_TOLERANCE * (1.0 + np.abs(wanted))))
+def _agrees(element: Element, x: Any, wanted: Any) -> bool:
+    """Whether a function is a polynomial with the wanted values (n,) at x (n, dimension)."""
+    function, tolerance = read_polynomial(element, x.shape[-1]), DERIVATIVE_TOLERANCE
+    return function is not None and np.allclose(function.value(x), wanted, rtol=tolerance, atol=tolerance)
 
 
 GEOMETRY = "GeometryPath"

@@ -107,10 +107,7 @@ class SetupDocument:
         name = (holder.get("file") or "").strip()
         if name in NOTHING:
             return objects(parent, tag), self
-        path = beside(self.path.parent, name)
-        if not os.path.isfile(path):  # nor names that no file can have
-            complain(holder, f"<{tag}> names the file {missing_file(path, name)}")
-        return set_in(path, tag)
+        return set_in(self.named(parent, tag, name), tag)
 
 
 def checked_name(element: Element | None, name: str) -> str:
