@@ -155,10 +155,13 @@ def _on_sphere(first: ContactSphere, second: ContactSphere, poses: Poses) -> Tou
             f"the centres of spheres {first.name!r} and {second.name!r} always coincide: their contact has no direction"
         )
     distance = np.sqrt(dot(between, between))
-    n = between / distance[..., None]
-    depth = first.radius + second.radius - distance
-    radius = first.radius * second.radius / (first.radius + second.radius)
-    return Touch(depth, n, p + (first.radius - depth / 2)[..., None] * n, as_array(radius))
+    return _of_balls(first.radius, second.radius, p, between / distance[..., None], distance)
+
+
+def _of_balls(first: float, second: float, p: Array, n: Array, distance: Array) -> Touch:
+    """The contact of balls of two radii [m]: the first about p, the other at a distance along n."""
+    depth = first + second - distance
+    return Touch(depth, n, p + (first - depth / 2)[..., None] * n, as_array(first * second / (first + second)))
 
 
 def _ellipsoid_on_plane(floor: ContactHalfSpace, egg: ContactEllipsoid, poses: Poses) -> Touch:
@@ -208,9 +211,7 @@ def _on_segment(first: ContactSphere | ContactCapsule, second: ContactSphere | C
     direction = np.where(disjoint[..., None], apart, between)
     length = np.sqrt(dot(direction, direction))
     n = direction / np.maximum(length, TINY)[..., None]
-    depth = first.radius + second.radius - np.where(disjoint, length, 0.0)
-    radius = first.radius * second.radius / (first.radius + second.radius)
-    return Touch(depth, n, nearest + (first.radius - depth / 2)[..., None] * n, as_array(radius))
+    return _of_balls(first.radius, second.radius, nearest, n, np.where(disjoint, length, 0.0))
 
 
 def _segment(solid: ContactSphere | ContactCapsule, poses: Poses) -> tuple[Array, Array, Array]:

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from myoquat.core import Array
+from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoop, PointOnLine, Weld
+from myoquat.joints.constraints.base import point_of
 from myoquat.joints.multibody.scaling import scaled_system
 
 from .contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
@@ -20,7 +21,7 @@ from .forces import HuntCrossley, PointSpring, SmoothSphereHalfSpace
 from .forces.bodies import FrameForce
 from .forces.coordinates import CoordinateForce
 from .model import Model
-from .path import Muscle, MusclePath
+from .path import MusclePath
 
 Factors = Mapping[str, Array]
 
@@ -37,33 +38,32 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     the pose at the start with couplers followed. Forces stay. A coupler that drives a slide grows by the factor of the
     body that the slide starts from.
     """
-    unit = np.ones(3)
-    muscles = tuple(replace(m, path=_path(m.path, factors, m.name)) for m in model.muscles)
     system = scaled_system(model.system, factors, mass, keep_masses)
     stretch = Stretch(factors, model.system, system, _start(model))
     stretched = replace(
         model,
         system=system,
-        muscles=muscles,
-        couplers=tuple(_coupler(coupler, model.system, factors) for coupler in model.couplers),
+        muscles=tuple(replace(m, path=_path(m.path, stretch, m.name)) for m in model.muscles),
+        couplers=tuple(_coupler(coupler, stretch) for coupler in model.couplers),
         constraints=tuple(scaled_part(constraint, stretch) for constraint in model.constraints),
         forces=tuple(scaled_part(force, stretch) for force in model.forces),
-        markers=tuple(
-            replace(m, position=tuple(factors.get(m.body, unit) * np.array(m.position))) for m in model.markers
-        ),
+        markers=tuple(replace(m, position=_vector(stretch.of(m.body) * m.position)) for m in model.markers),
         file=None,
     )
-    if not muscles:
+    if not model.muscles:
         return stretched
-    ratio = _lengths(stretched) / _lengths(model)
-    laws = (_with_law(muscle, float(r)) for muscle, r in zip(muscles, ratio, strict=True))
-    return replace(stretched, muscles=tuple(laws))
+    ratio = path_lengths(stretched, _start(stretched)) / path_lengths(model, stretch.q)
+    muscles = (
+        muscle if muscle.law is None else replace(muscle, law=muscle.law.scaled(float(r)))
+        for muscle, r in zip(stretched.muscles, ratio, strict=True)
+    )
+    return replace(stretched, muscles=tuple(muscles))
 
 
-def _path(path: MusclePath, factors: Factors, muscle: str) -> MusclePath:
+def _path(path: MusclePath, stretch: "Stretch", muscle: str) -> MusclePath:
     """The scaled path of a muscle; ModelError for one that was fitted to the lengths before."""
-    unit = np.ones(3)
-    if any(isinstance(point, FittedPoint) for point in path.points) and any(np.any(s != 1) for s in factors.values()):
+    fitted = any(isinstance(point, FittedPoint) for point in path.points)
+    if fitted and any(np.any(s != 1) for s in stretch.factors.values()):
         raise ModelError(
             "its path was fitted to lengths of the model as it is: scale the model with its own paths, then fit them "
             "again with fit_paths",
@@ -71,15 +71,10 @@ def _path(path: MusclePath, factors: Factors, muscle: str) -> MusclePath:
         )
     return replace(
         path,
-        points=tuple(point.scaled(factors.get(point.body, unit)) for point in path.points),
-        wraps=tuple(wrap.scaled(factors.get(wrap.body, unit)) for wrap in path.wraps),
-        anatomy=None if path.anatomy is None else _path(path.anatomy, factors, muscle),
+        points=tuple(point.scaled(stretch.of(point.body)) for point in path.points),
+        wraps=tuple(wrap.scaled(stretch.of(wrap.body)) for wrap in path.wraps),
+        anatomy=None if path.anatomy is None else _path(path.anatomy, stretch, muscle),
     )
-
-
-def _lengths(model: Model) -> Array:
-    """(m,) path lengths at the start."""
-    return path_lengths(model, _start(model))
 
 
 def _start(model: Model) -> Array:
@@ -89,20 +84,16 @@ def _start(model: Model) -> Array:
     return q
 
 
-def _with_law(muscle: Muscle, ratio: float) -> Muscle:
-    return muscle if muscle.law is None else replace(muscle, law=muscle.law.scaled(ratio))
-
-
-def _coupler(coupler: Coupler, system: ArticulatedSystem, factors: Factors) -> Coupler:
+def _coupler(coupler: Coupler, stretch: "Stretch") -> Coupler:
     """The coupler, grown where what it drives is a length by which the child slides; ValueError where the factors
     differ along the axes."""
-    for body in system.bodies:
+    for body in stretch.before.bodies:
         names = body.names_of_coordinates
         if coupler.dependent not in names:
             continue
         k, joint = names.index(coupler.dependent), body.joint
         slides = not joint.made_of_axes or any(a.is_coordinate and k in a.coordinates for a in joint.translations)
-        s = factors.get(body.parent, np.ones(3))
+        s = stretch.of(body.parent)
         if joint.facts.coordinate_units[k] != "m" or not slides or np.all(s == 1):
             return coupler
         if not np.all(s == s[0]):
@@ -121,18 +112,18 @@ NO_SCALING = np.ones(3)
 Part = TypeVar("Part", bound=Any)
 
 
+@frozen(eq=False)
 class Stretch:
-    """Bodies by name with their factors (3,), and the systems before and after at their starts."""
+    """Bodies by name with their factors (3,), and the systems before and after at coordinates q (nq,)."""
 
-    def __init__(
-        self, factors: Mapping[str, Array], before: ArticulatedSystem, after: ArticulatedSystem, q: Array
-    ) -> None:
-        self._factors, self._q = factors, q
-        self._before, self._after = before, after
+    factors: Factors
+    before: ArticulatedSystem
+    after: ArticulatedSystem
+    q: Array
 
     def of(self, body: str) -> Array:
         """(3,) the factors of a body."""
-        return self._factors.get(body, NO_SCALING)
+        return self.factors.get(body, NO_SCALING)
 
     def placed(self, part: Part) -> Part:
         """Something between two bodies, its points on the stretched ones."""
@@ -141,13 +132,12 @@ class Stretch:
 
     def growth(self, old: Any, new: Any) -> float:
         """By which factor the distance of two points grows at the start; 1 where they meet there."""
-        apart = self._apart(self._before, old)
-        return self._apart(self._after, new) / apart if apart > 0 else 1.0
-
-    def _apart(self, system: ArticulatedSystem, part: Any) -> float:
-        poses = system.poses(self._q)
-        (R1, p1), (R2, p2) = poses[part.first], poses[part.second]
-        return float(np.linalg.norm(p1 + R1 @ np.array(part.first_point) - p2 - R2 @ np.array(part.second_point)))
+        ends = [
+            [point_of(system, self.q, body, x) for body, x in ((p.first, p.first_point), (p.second, p.second_point))]
+            for system, p in ((self.before, old), (self.after, new))
+        ]
+        before, after = (float(np.linalg.norm(first - second)) for first, second in ends)
+        return after / before if before > 0 else 1.0
 
 
 @singledispatch

@@ -73,14 +73,16 @@ def flags(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, ne
     """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
     touching, poses = contacts(system, paths, q), system.poses(q)
     firsts, numbers = different_paths(paths)
-    found = [_of(system, paths[k], touching[k], q, near) + _of_lines(system, paths[k], q, poses) for k in firsts]
+    found = [_of(system, paths[k], touching[k], q, near, poses) for k in firsts]
     columns = [found[number] for number in numbers]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
 
 def _of(
-    system: ArticulatedSystem, path: MusclePath, pieces: "tuple[wrapping.Piece, ...]", q: Array, near: float
-) -> Array:
+    system: ArticulatedSystem, path: MusclePath, pieces: "tuple[wrapping.Piece, ...]", q: Array, near: float,
+    poses: Poses,
+) -> Array:  # fmt: skip
+    """(...) the bits of a path."""
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
     spans = zip(path.points, path.points[1:], pieces, strict=False)
@@ -102,6 +104,7 @@ def _of(
         PathFlag.OPEN: _open(system, path, q),
         PathFlag.REPEATED: [*_repeated(path, pieces)],
     }
+    bits[PathFlag.COINCIDENT], bits[PathFlag.OTHER_SIDE] = _of_lines(system, path, q, poses)
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     return sum(columns[1:], start=columns[0])
 
@@ -160,23 +163,22 @@ def _fixed(point: PathPoint, body: str) -> bool:
     return type(point) is PathPoint and point.body == body
 
 
-def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Poses) -> Array:
-    """The bits that depend on the lines between consecutive points of a path that are on it."""
+def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Poses) -> tuple[list[Array], list[Array]]:
+    """(...) each, by the lines between consecutive points that are on the path: whether two meet, and whether OpenSim
+    leads a piece another way round a surface."""
     last = Site.of(poses, path.points[0].body, path.points[0].local(system, q))
-    met = np.zeros(q.shape[:-1]) > 0
+    met = list[Array]()
     lines: list[tuple[Site, Site, Array | bool]] = []
     for point, share in zip(path.points[1:], path.shares, strict=True):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
         d = site.world - last.world
         if share:
-            met = met | ((np.sum(d * d, axis=-1) < APART * APART) & on)
+            met.append((np.sum(d * d, axis=-1) < APART * APART) & on)
         lines.append((last, site, on))
         last = site.or_else(on, last)
     # beside another surface OpenSim's side follows from the path over that one
     alone = [wrap for wrap in path.wraps if all(len(acting) == 1 for acting in path.acting if wrap in acting)]
-    sides = [_on_other_side(wrap, lines, poses) for wrap in alone if wrap.sided]
-    aside = reduce(or_, sides, np.zeros(q.shape[:-1]) > 0)
-    return np.where(met, float(PathFlag.COINCIDENT), 0.0) + np.where(aside, float(PathFlag.OTHER_SIDE), 0.0)
+    return met, [_on_other_side(wrap, lines, poses) for wrap in alone if wrap.sided]
 
 
 def _on_other_side(wrap: wrapping.Wrap, lines: Sequence[tuple[Site, Site, Array | bool]], poses: Poses) -> Array:
