@@ -6,26 +6,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
-import numpy as np
-
-from myoquat.core import CALLABLE, Array, ArrayLike, Record, check_types, content_key, frozen, real_array
+from myoquat.core import CALLABLE, Array, Record, check_types, content_key, frozen
 from myoquat.joints.types import SphericalJoint
 from myoquat.joints.vectors import vector
 
 from .plants import Plant
+from .plants.base import interval_of
 from .points import Point
 from .quantities import Quantities
-
-
-def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
-    """(k, 2) lower and upper bounds; ValueError where one is NaN or lower is above upper."""
-    low, high = np.broadcast_arrays(*(np.atleast_1d(real_array(name, x)) for x in (lower, upper)))
-    if np.isnan(low).any() or np.isnan(high).any() or low.ndim != 1:
-        raise ValueError(f"{name}: bounds must be numbers or (k,) arrays of numbers, not {lower!r} and {upper!r}")
-    if np.any(low > high):
-        k = int(np.argmax(low > high))
-        raise ValueError(f"{name}: the bounds contradict each other: lower {low[k]:g} is above upper {high[k]:g}")
-    return np.stack([low, high], axis=-1)
 
 
 class PathCondition(Record, ABC):

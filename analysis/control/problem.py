@@ -16,6 +16,7 @@ from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle import Model
 from myoquat.muscle.constraints.path_length import solved_surface
+from myoquat.muscle.loads import LoadFrames
 
 from .conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic, periodic_constraint, periodic_pairs
 from .discretization import Discretization, Posed, Sites, Statement
@@ -24,8 +25,9 @@ from .goals.base import Goal, IntegralGoal
 from .guesses import default_sites, sites_of_mapping, sites_of_motion
 from .ipopt import Ipopt, Progress, run_ipopt
 from .moco import MocoTrajectory, sites_of_trajectory
-from .plants import Equations, ModelPlant, Plant, plant_of
-from .plants.base import Bound, interval
+from .plants import Equations, ModelPlant, OwnPlant, Plant, PrescribedPlant
+from .plants.base import Bound, independent, interval, parameters_of_equations, parameters_of_model
+from .plants.model import Acting
 from .quantities import Ends, Quantities
 from .solution import Solution, explanation_of, goals_at, solution_of
 from .transcriptions import TRANSCRIPTIONS, Layout, Transcription
@@ -153,9 +155,22 @@ class Problem:
 
     @cached_property
     def plant(self) -> Plant:
-        """The controlled system."""
+        """The controlled system; ValueError for torques, loads or a motion of equations, and for a motion of another
+        system."""
+        model, torques, given = self.model, self.torque_scales, self.parameters
         motion = None if self.prescribed is None else motion_of(self.prescribed)
-        return plant_of(self.model, motion, self.torque_scales, self.loads, self.parameters)
+        if isinstance(model, Equations):
+            if motion is not None:
+                raise ValueError("prescribed is a motion of a model; equations of one's own have none")
+            if torques or self.loads is not None:
+                raise ValueError("torques and loads act on the bodies of a model; equations of one's own have none")
+            return OwnPlant(model, parameters_of_equations(given))
+        frames = LoadFrames() if self.loads is None else self.loads.frames
+        if motion is None:
+            return ModelPlant(model, Acting(torques, frames, parameters_of_model(model, given)))
+        model = motion.check_system(model)
+        whole = model if isinstance(model, Model) else Model(system_of(model))
+        return PrescribedPlant(whole, motion, Acting(torques, frames, parameters_of_model(whole, given)), self.loads)
 
     @property
     def torque_scales(self) -> Mapping[str, float]:
@@ -475,7 +490,6 @@ def check_third_derivatives(plant: Plant) -> None:
 
 
 START_TOLERANCE = 1e-6  # [m, rad, m/s, rad/s] by which a fixed start may miss the constraints
-INDEPENDENT_PART = 1e-8  # of a row, relative to its norm, that no row before it has
 
 
 def independent_limits(discretization: Discretization, x: Array, bounds: Array, limits: Array) -> Array:
@@ -505,15 +519,7 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     ends = np.unique(np.concatenate([index[f][[0, -1]].ravel() for f in ("z", "u")]))
     ends = ends[free[ends]]
     own = J[len(others) :]
-    _, size, directions = np.linalg.svd(J[: len(others), ends], full_matrices=False)
-    known = directions[size > INDEPENDENT_PART * max(1.0, float(size.max(initial=0.0)))]
-    repeated = np.zeros(len(own), dtype=bool)
-    for k, row in enumerate(own[:, ends]):
-        left = row - known.T @ (known @ row)
-        left -= known.T @ (known @ left)
-        repeated[k] = np.linalg.norm(left) <= INDEPENDENT_PART * max(float(np.linalg.norm(row)), 1.0)
-        if not repeated[k]:
-            known = np.vstack([known, left / np.linalg.norm(left)])
+    repeated = ~np.isin(np.arange(len(others), len(J)), independent([J[:, ends]]))
     fixed = rows[repeated & np.all(own[:, free] == 0, axis=1)]
     missed = np.abs(discretization.program.constraints(x)[fixed])
     if len(missed) and not missed.max() <= START_TOLERANCE:

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.control.points import Point, StateSpace
-from myoquat.core import Array, check_unmasked, frozen
+from myoquat.core import Array, ArrayLike, check_unmasked, frozen, real_array
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.dynamics.factor import solve_small
 from myoquat.joints.constraints.coordinates import Locked
@@ -57,14 +57,21 @@ def interval(name: str, value: Any) -> Bound:
     pair = (value, value) if np.ndim(value) == 0 else tuple(value)
     if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) for x in pair):
         raise ValueError(f"{name!r}: a number or a pair (lower, upper) is needed, not {value!r}")
-    low, high = map(float, pair)
-    if np.isnan(low) or np.isnan(high):
-        raise ValueError(f"{name!r}: a bound is NaN")
+    low, high = interval_of(repr(name), *pair)[0].tolist()
     if low == high and np.isinf(low):
         raise ValueError(f"{name!r} is fixed at {low:g}; a finite number or a pair (lower, upper) is needed")
-    if low > high:
-        raise ValueError(f"{name!r}: the bounds contradict each other: lower {low:g} is above upper {high:g}")
     return Bound(low, high)
+
+
+def interval_of(name: str, lower: ArrayLike, upper: ArrayLike) -> Array:
+    """(k, 2) lower and upper bounds; ValueError where one is NaN or lower is above upper."""
+    low, high = np.broadcast_arrays(*(np.atleast_1d(real_array(name, x)) for x in (lower, upper)))
+    if np.isnan(low).any() or np.isnan(high).any() or low.ndim != 1:
+        raise ValueError(f"{name}: bounds must be numbers or (k,) arrays of numbers, not {lower!r} and {upper!r}")
+    if np.any(low > high):
+        k = int(np.argmax(low > high))
+        raise ValueError(f"{name}: the bounds contradict each other: lower {low[k]:g} is above upper {high[k]:g}")
+    return np.stack([low, high], axis=-1)
 
 
 @frozen(eq=False)
@@ -198,7 +205,7 @@ class PathEquations:
     def names(self, what: str, rows: list[int] | None = None) -> tuple[str, ...]:
         """A name for every row of "position", "velocity" or "acceleration" that enters, or for some of these rows."""
         counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self.sizes, strict=True)]
-        names = [f"{what} of {_numbered(label, i, n)}" for label, n in counts for i in range(n)]
+        names = [f"{what} of {label}" + (f", row {i + 1}" if n > 1 else "") for label, n in counts for i in range(n)]
         return tuple(names[i] for i in (self.kept[what != "position"] if rows is None else rows))
 
     @property
@@ -268,43 +275,34 @@ def independent_rows(model: SystemLike, constraints: Sequence[Constraint]) -> tu
     placed = np.concatenate([np.full(k, h > 0) for h, k in sizes])  # rows of phidot that are rates of phi
     start = model.start if isinstance(model, Model) else system.neutral()
     samples: list[Array] = []
+    units = np.eye(system.nu)
     for _ in range(2 * SAMPLED_POSES):
         q = integrate(system, start, rng.normal(size=system.nu) * SAMPLED_MOTION)
         for _ in range(MAX_CLOSING_STEPS):
-            phi, A = held.position(q, at), _rate_rows(held, q, at)
+            phi, same = held.position(q, at), np.tile(q, (system.nu, 1))
+            A = (held.rate(same, units, at) - held.rate(same, 0.0 * units, at)).T  # phidot is linear in u
             if not np.abs(phi).max(initial=0.0) > CLOSED_GAP:
                 samples.append(A)
                 break
             q = integrate(system, q, -np.linalg.pinv(A[placed], IMPLIED_PART) @ phi)
         if len(samples) == SAMPLED_POSES:
-            kept = _independent([A[placed] for A in samples]), _independent(samples)
+            kept = independent([A[placed] for A in samples]), independent(samples)
             return None if [*map(len, kept)] == [int(placed.sum()), len(placed)] else kept
     return None
 
 
-def _rate_rows(held: Constraints, q: Array, t: Array) -> Array:
-    """(k, nu) A at a pose (nq,): phidot is linear in u."""
-    units = np.eye(held.system.nu)
-    repeated = np.broadcast_to(q, (len(units), len(q)))
-    rows: Array = held.rate(repeated, units, t) - held.rate(repeated, 0.0 * units, t)
-    return rows.T
-
-
-def _independent(samples: Sequence[Array]) -> list[int]:
-    """The rows that depend on those before them in not all of the samples (k, n)."""
-    kept: list[int] = []
+def independent(samples: Sequence[Array]) -> list[int]:
+    """The rows that depend on those before them in not all of the samples (k, n), by orthogonal bases of these."""
+    bases, kept = [rows[:0] for rows in samples], dict[int, None]()
     for i in range(len(samples[0])):
-        for rows in samples:
-            basis, row = rows[kept], rows[i]
-            left = row - row @ np.linalg.pinv(basis, IMPLIED_PART) @ basis if kept else row
-            if np.linalg.norm(left) > IMPLIED_PART * max(np.linalg.norm(row), np.abs(rows).max(initial=0.0)):
-                kept.append(i)
-                break
-    return kept
-
-
-def _numbered(label: str, i: int, n: int) -> str:
-    return label if n == 1 else f"{label}, row {i + 1}"
+        for s, rows in enumerate(samples):
+            left = rows[i]
+            for _ in range(2):  # again, for what rounding leaves
+                left = left - bases[s].T @ (bases[s] @ left)
+            size = np.linalg.norm(left)
+            if size > IMPLIED_PART * max(np.linalg.norm(rows[i]), np.abs(rows).max(initial=0.0)):
+                bases[s], kept[i] = np.vstack([bases[s], left / size]), None
+    return list(kept)
 
 
 def _rows_of(system: ArticulatedSystem, constraint: Constraint) -> tuple[int, int]:

@@ -156,14 +156,11 @@ class MuscledPlant(Plant):
                 inputs[name] = point.controls[..., :m]
         return inputs
 
-    def torques_of(self, point: Point) -> Array:
-        """(..., k) the `torques` [N m, N]."""
-        first = len(self.muscle_names) + len(self.actuator_names)
-        return point.controls[..., first:] * np.array(self.torque_scales)
-
     def torque(self, point: Point) -> Array:
         """(..., nu) the `torques` [N m, N] on the velocities."""
-        columns, given = [0.0 * point.t] * system_of(self.model).nu, self.torques_of(point)
+        first = len(self.muscle_names) + len(self.actuator_names)
+        given = point.controls[..., first:] * np.array(self.torque_scales)
+        columns = [0.0 * point.t] * system_of(self.model).nu
         for i, place in enumerate(self.torque_indices):
             columns[place] = given[..., i]
         return vector(columns)
