@@ -83,7 +83,7 @@ def _two_link(intervals: int, peer: bool = True) -> list[dict[str, Any]]:
     }  # fmt: skip
     if not peer:
         return [own]
-    solver, start, bounds = _alone(model, goals[0], way, intervals)
+    solver, start, bounds = casadi_alone(model, goals[0], way)
     found, alone = timed(lambda: solver(x0=start, lbg=0, ubg=0, lbx=bounds[0], ubx=bounds[1]))
     objective = float(found["f"])
     theirs = {
@@ -93,9 +93,11 @@ def _two_link(intervals: int, peer: bool = True) -> list[dict[str, Any]]:
     return [own, theirs]
 
 
-def _alone(model: Model, goal: TrackPose, way: Any, n: int) -> tuple[Any, Array, tuple[Array, Array]]:
-    """The same program by CasADi's own derivatives, with four unknowns for each quaternion."""
-    layout, h = model.system, 1.0 / n
+def casadi_alone(model: Model, goal: TrackPose, way: Any) -> tuple[Any, Array, tuple[Array, Array]]:
+    """The program of the midpoint rule between the frames of a simulation from t = 0, with four unknowns for each
+    quaternion and CasADi's own derivatives: solver, start, and bounds."""
+    layout, n = model.system, len(way.time) - 1
+    h = way.time[-1] / n
     x0, x1, a, reference = (symbols_casadi(name, (k,)) for name, k in (("x0", 14), ("x1", 14), ("a", 6), ("r", 8)))
     q0, u0, q1, u1 = x0[:8], x0[8:], x1[:8], x1[8:]
     u = (u0 + u1) / 2
@@ -107,7 +109,7 @@ def _alone(model: Model, goal: TrackPose, way: Any, n: int) -> tuple[Any, Array,
     inputs = [as_casadi_vector(v) for v in (x0, x1, a, reference)]
     step = casadi.Function("step", inputs, [rows, as_casadi_vector(as_array([cost]))])
     X, A = casadi.MX.sym("X", 14, n + 1), casadi.MX.sym("A", 6, n)
-    plant = Problem(model, 1.0, (goal,), n, "midpoint").plant
+    plant = Problem(model, way.time[-1], (goal,), n, "midpoint").plant
     data = goal.samples(plant, (np.arange(n) + 0.5) * h)
     constraints, costs = step.map(n)(X[:, :-1], X[:, 1:], A, casadi.DM(data.T))
     unknowns = casadi.vertcat(casadi.vec(X), casadi.vec(A))

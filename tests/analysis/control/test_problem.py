@@ -4,11 +4,11 @@ CasADi alone beside it."""
 import re
 import signal
 
-import casadi
 import numpy as np
 import pytest
 
 import myoquat as mq
+from benchmarks.control.problems import EFFORT, TRACKING, casadi_alone
 from myoquat.analysis.control import (
     BoundaryConstraint,
     Effort,
@@ -25,12 +25,7 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     TrackPose,
 )
-from myoquat.analysis.control.points import StateSpace
 from myoquat.data import Forces, Motion
-from myoquat.dynamics import inverse
-from myoquat.joints.multibody.state import integrate
-from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
-from myoquat.muscle import states
 from tests.bodies import on_ball
 
 
@@ -284,46 +279,15 @@ def test_periodic_motion_and_free_duration():
     assert np.allclose(solution.states[0], solution.states[-1], atol=1e-9)
 
 
-def casadi_alone(model, motion, duration, intervals):
-    """The same program, the midpoint rule with four unknowns for each quaternion and CasADi's own derivatives."""
-    system, h = model.system, duration / intervals
-    x0, x1, a, reference = (symbols_casadi(n, (k,)) for n, k in (("x0", 14), ("x1", 14), ("a", 6), ("r", 8)))
-    q0, u0, q1, u1 = x0[:8], x0[8:], x1[:8], x1[8:]
-    u = (u0 + u1) / 2
-    q = integrate(system, q0, h / 2 * u)
-    torque = inverse.inverse(system, q, u, (u1 - u0) / h) - states.torques(model, q, u, a, None)
-    gap = q1 - integrate(system, q0, h * u)
-    d = StateSpace(system).displacement(reference, q)
-    cost = h * (10 * np.sum(d * d, axis=-1) + 0.01 * np.sum(a * a, axis=-1))
-    inputs = [as_casadi_vector(v) for v in (x0, x1, a, reference)]
-    outputs = [casadi.vertcat(as_casadi_vector(gap), as_casadi_vector(torque)), as_casadi_vector(as_array([cost]))]
-    step = casadi.Function("step", inputs, outputs)
-    X, controls = casadi.MX.sym("X", 14, intervals + 1), casadi.MX.sym("A", 6, intervals)
-    data = casadi.DM(motion.T)
-    rows, costs = step.map(intervals)(X[:, :-1], X[:, 1:], controls, data)
-    unknowns = casadi.vertcat(casadi.vec(X), casadi.vec(controls))
-    program = {"x": unknowns, "f": casadi.sum2(costs), "g": casadi.vec(rows)}
-    options = {"ipopt.print_level": 0, "print_time": False, "ipopt.tol": 1e-11, "ipopt.sb": "yes"}
-    return casadi.nlpsol("alone", "ipopt", program, options)
-
-
 def test_two_link_has_the_optimum_of_casadi_alone():
     """Quaternions as rotation vectors about a reference, inverse dynamics and compiled derivatives change nothing."""
     model, n, duration = arm(), 5, 0.25
-    way = mq.simulate(model, duration=duration, step=duration / 50, output_step=duration / 10)
-    motion = Motion(model, way.time, way.q)
-    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
+    way = mq.simulate(model, duration=duration, step=duration / 50, output_step=duration / n)
+    goals = TrackPose(Motion(model, way.time, way.q), weight=TRACKING), Effort(weight=EFFORT)
     problem = Problem(model, duration, goals, n, "midpoint", initial={"q": way.q[0], "u": way.u[0]})
     ours = problem.solve(solver=Ipopt(tolerance=1e-11))
-    tracked = goals[0].samples(problem.plant, ours.control_time)
-    solver = casadi_alone(model, tracked, duration, n)
-    nodes = np.concatenate([way.q[::2], way.u[::2]], axis=1)
-    low, high = np.full((n + 1, 14), -np.inf), np.full((n + 1, 14), np.inf)
-    low[0] = high[0] = nodes[0]
-    found = solver(
-        x0=np.concatenate([nodes.ravel(), np.full(6 * n, 0.3)]), lbg=0, ubg=0,
-        lbx=np.concatenate([low.ravel(), np.zeros(6 * n)]), ubx=np.concatenate([high.ravel(), np.ones(6 * n)]),
-    )  # fmt: skip
+    solver, start, (low, high) = casadi_alone(model, goals[0], way)
+    found = solver(x0=start, lbg=0, ubg=0, lbx=low, ubx=high)
     assert ours.success
     assert ours.objective == pytest.approx(float(found["f"]), abs=1e-8)
     x = np.array(found["x"]).ravel()
