@@ -170,16 +170,20 @@ class Program:
 
     def __init__(self, blocks: Sequence[Block], size: int, rows: int) -> None:
         self.blocks, self.size, self.rows = list(blocks), size, rows
-        self._known: tuple[Array, list[dict[str, Array]]] | None = None
-        self._slopes: tuple[Array, list[dict[str, Array]]] | None = None
+        self._last: dict[str, tuple[Array, list[dict[str, Array]]]] = {}
 
     # ---- values ----------------------------------------------------------------------------------------------
 
     def values(self, x: Array) -> list[dict[str, Array]]:
-        """What every block gives at x (size,), kept for the x that was asked for last."""
-        if self._known is None or not np.array_equal(self._known[0], x):
-            self._known = x.copy(), [block.values(x) for block in self.blocks]
-        return self._known[1]
+        """What every block gives at x (size,)."""
+        return self._each("values", x)
+
+    def _each(self, what: str, x: Array) -> list[dict[str, Array]]:
+        """What a method of every block gives at x, kept for the x that was asked for last."""
+        last = self._last.get(what)
+        if last is None or not np.array_equal(last[0], x):
+            last = self._last[what] = x.copy(), [getattr(block, what)(x) for block in self.blocks]
+        return last[1]
 
     def objective(self, x: Array) -> float:
         """The objective."""
@@ -197,10 +201,8 @@ class Program:
     # ---- first derivatives -----------------------------------------------------------------------------------
 
     def derivatives(self, x: Array) -> list[dict[str, Array]]:
-        """First derivatives of every block, kept for the x that was asked for last."""
-        if self._slopes is None or not np.array_equal(self._slopes[0], x):
-            self._slopes = x.copy(), [block.derivatives(x) for block in self.blocks]
-        return self._slopes[1]
+        """First derivatives of every block."""
+        return self._each("derivatives", x)
 
     def gradient(self, x: Array) -> Array:
         """(size,) of the objective."""

@@ -232,8 +232,8 @@ class SimulationEngine(Engine):
         known = InputsOverTime(model.inputs, model.muscle_names).prescribed(np.zeros(())).keys()
         if self.study.activation is None and known:  # what the model prescribes, but activations that it names
             values = equations.over_time(model, model.muscle_names, p)(np.zeros(1))[..., 0, :]
-            excited, muscles = bool(equations.excited), model.muscles
-            follows = [m.name in known and not (excited and m.activation is not None) for m in muscles]
+            starts = [i in equations.excited and m.activation is not None for i, m in enumerate(model.muscles)]
+            follows = [m.name in known and not own for m, own in zip(model.muscles, starts, strict=True)]
             at_start = np.where(follows, values, at_start)
         return *muscle_starts(equations, q, at_start, p), *delayed
 

@@ -241,7 +241,8 @@ class Problem:
             follows = np.isin(np.arange(equations.muscles), excited)
             activation = np.where(follows, model.check_activation(inputs.activation), activation)
         elif excited and inputs.excitation is None and _prescribes(model, model.muscle_names):
-            own = [math.nan if muscle.activation is None else muscle.activation for muscle in model.muscles]
+            named = [model.muscles[i].activation if i in excited else None for i in range(equations.muscles)]
+            own = [math.nan if x is None else x for x in named]
             activation = np.where(np.isnan(own), activation, own)
         if inputs.muscle_states is not None:
             states = check_start(model, "muscle_states", inputs.muscle_states)

@@ -1,12 +1,15 @@
 """Studies of muscles with states: every sample is the simulation of its own model, from its own equilibrium."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from myoquat.analysis import Study
 from myoquat.dynamics import simulate
 from myoquat.joints import ArticulatedSystem
-from myoquat.muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint
+from myoquat.joints.functions import Linear
+from myoquat.muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint, PrescribedInput
 from myoquat.muscle.laws import ExponentialMuscle, Millard2012, Thelen2003
 from tests.bodies import on_slide
 
@@ -46,6 +49,16 @@ def test_every_sample_is_the_simulation_of_its_model(model):
         np.testing.assert_allclose(results.peak_force[k], way.forces.max(axis=0), rtol=1e-12)
     assert np.ptp(results.q.values[:, -1]) > 1e-3
     assert all(np.isfinite(results[name]).all() for name in study.summaries)
+
+
+def test_a_muscle_without_dynamics_starts_at_its_function(model):
+    """Whatever activation the model names, which is the start of muscles with activation dynamics alone."""
+    driven = replace(model, inputs=tuple(PrescribedInput(name, Linear(0.0, 0.7)) for name in "abc"))
+    unnamed = replace(driven, muscles=(replace(model.muscles[0], activation=None), *model.muscles[1:]))
+    own, way = (simulate(each, duration=1e-2, step=2e-4).q[-1] for each in (driven, unnamed))
+    study = Study(driven, {"bodies.mass.mass": [20.0]}, design="grid", duration=1e-2, step=2e-4)
+    np.testing.assert_array_equal(own, way)
+    np.testing.assert_allclose(study.run().q_final[0], way, rtol=1e-13)
 
 
 def test_the_variational_method_says_what_it_does_not_move(model):
