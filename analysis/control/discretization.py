@@ -68,7 +68,7 @@ class Statement:
 
     def bound(self, p: Array) -> "Statement":
         """The same with values (np,) of the unknown parameters, floats or symbols."""
-        return replace(self, plant=self.plant.bound(p)) if self.plant.unknown.names else self
+        return replace(self, plant=self.plant.bound(p))
 
     def term_names(self, block: str) -> tuple[str, ...]:
         """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
@@ -208,23 +208,15 @@ class Discretization:
             for name in fields:
                 self.index[name][site] = self.size + np.arange(self.sizes[name])
                 self.size += self.sizes[name]
-        self.size += (0 if statement.fixed else 1) + len(plant.unknown.names)
+        free, count = int(not statement.fixed), len(plant.parameter_names)
+        self.duration_index = self.size + np.arange(free)  # (1,), (0,) where it is given
+        self.parameter_indices = self.size + free + np.arange(count)  # (np,) of the unknown ones
+        self.size += free + count
         self.rows = Rows()
         self.start_rows: Array = np.zeros(0, dtype=int)
         self.program = Program(self._blocks(), self.size, len(self.rows.names))
 
     # ---- variables -------------------------------------------------------------------------------------------
-
-    @property
-    def duration_index(self) -> Array:
-        """(1,) the index of the duration in the variables, (0,) where it is given."""
-        last = self.size - len(self.statement.plant.unknown.names)
-        return np.arange(last - (0 if self.statement.fixed else 1), last)
-
-    @property
-    def parameter_indices(self) -> Array:
-        """(np,) the indices of the unknown parameters."""
-        return np.arange(self.size - len(self.statement.plant.unknown.names), self.size)
 
     def duration(self, x: Array) -> float:
         """The duration [s] of the variables x (size,)."""
@@ -272,7 +264,7 @@ class Discretization:
         moves = tuple(f"move onto {name}" for name in plant.state_row_names)
         known = (poses, u, w, *rates, plant.control_names, multipliers, moves)
         names, fractions = ["duration"] * self.size, np.full(self.size, np.nan)
-        names[self.size - len(plant.unknown.names) :] = plant.unknown.names
+        names[self.size - len(plant.parameter_names) :] = plant.parameter_names
         for (_, indices), words in zip(self.index.items(), known, strict=True):
             for site, row in enumerate(indices):
                 for place, word in zip(row, words, strict=True):
@@ -509,7 +501,7 @@ def assembled(
         variables += [np.tile(indices + offset, (count, 1)) for indices in shared]
         numbers.append(np.tile([statement.start, statement.duration[0]], (count, 1)))
         held, scales = plant.constraints.key if plant.constraints else None, tuple(map(float, plant.unknown.scales))
-        keys.append((statement.fixed, plant.nw, plant.nc, held, plant.unknown.names, scales))
+        keys.append((statement.fixed, plant.nw, plant.nc, held, plant.parameter_names, scales))
     widths = [[x.shape[1] for x in own] for own in (variables, numbers)]
 
     def function(v: Array, d: Array) -> RowsAndTerms:

@@ -45,7 +45,7 @@ def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryCon
     common = [n for n, u in before.unknowns.items() if u.field != "controls" and n in after.unknowns]
     zero = {n for n in before.constant & after.constant if before.unknowns[n].field == "u"}
     pairs = [(before.spelled(n), after.spelled(n)) for n in common if n not in zero.union(join.free)]
-    shared = [n for n in before.plant.unknown.names if n in after.plant.unknown.names and n not in join.free]
+    shared = [n for n in before.plant.parameter_names if n in after.plant.parameter_names and n not in join.free]
     turns = [(before.balls[n][0], after.balls[n][0]) for n in before.balls if n in after.balls and n not in join.free]
     return equality("continuity", [*pairs, *((f"parameters.{n}",) * 2 for n in shared)], turns)
 

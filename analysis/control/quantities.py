@@ -75,7 +75,7 @@ class Quantities:
         for key in (f"{field}.{bare}", bare):
             if key in self.unknowns:
                 return self.unknowns[key]
-        if name in self.plant.unknown.names:
+        if name in self.plant.parameter_names:
             raise ValueError(f"{where}: {name!r} is a parameter; its bounds are given as `parameters`")
         system = self.plant.system
         if system is not None and name in system.coordinate_names:

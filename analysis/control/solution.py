@@ -265,7 +265,7 @@ class Solution(Shown, Curves, Solved):
     def parameters(self) -> dict[str, float]:
         """The values of the unknown parameters by name."""
         values = np.zeros(0) if self.sites.parameters is None else self.sites.parameters
-        return dict(zip(self.statement.plant.unknown.names, map(float, values), strict=True))
+        return dict(zip(self.statement.plant.parameter_names, map(float, values), strict=True))
 
     @property
     def model(self) -> Model | ArticulatedSystem:

@@ -62,7 +62,7 @@ class ProblemStudy:
         check_types(problem=(self.problem, Problem), solver=(self.solver, Ipopt))
         if isinstance(self.problem.model, Equations) or not isinstance(self.problem.model, Model):
             raise ValueError("a study of problems varies parameters of a Model; the problem has none")
-        twice = set(self.names) & set(self.problem.plant.unknown.names)
+        twice = set(self.names) & set(self.problem.plant.parameter_names)
         if twice:
             raise ValueError(f"vary: {min(twice)!r} is an unknown of the problem already")
         _ = self._design
@@ -205,7 +205,7 @@ def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
     numbers = {k: {name: float(getattr(solution, name)) for name in NUMBERS} for k, solution in found.items()}
     data = pd.DataFrame.from_dict(numbers, "index").rename_axis("sample").to_xarray()
     data = data.merge(pd.concat(tables, names=["sample", "node"]).to_xarray())
-    every = np.arange(len(study.values))
+    every = list(range(len(study.values)))
     status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in every]
     first = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
     data = data.reindex(sample=every).drop_vars(("sample", "node"))
@@ -216,7 +216,7 @@ def _contents(study: ProblemStudy) -> Contents:
     """What a store of solutions holds: numbers of every one, and its motion at the sites of the transcription."""
     problem = study.problem_of(0)
     sites = sites_at_rest(problem.statement, problem.layout)
-    count = len(problem.plant.unknown.names)
+    count = len(problem.plant.parameter_names)
     parts = {"q": sites.q, **sites.fields, "unknown": np.zeros((1, count))}
     numbered = "; ".join(f"{k}: {status.value}" for k, status in enumerate(STATUSES, 1))
     kept = [

@@ -85,7 +85,7 @@ class MocoNames:
     def matching(self, pattern: str, known: Mapping[str, str]) -> list[str]:
         """Names among `known` whose whole path matches an expression; ValueError for one that may take too long."""
         matched = matching(pattern, [f"{prefix}/{end}" for end in known for prefix in PREFIXES])
-        whole = np.reshape(matched, (len(known), len(PREFIXES))).any(axis=1)
+        whole: Any = np.reshape(matched, (len(known), len(PREFIXES))).any(axis=1)
         return [name for name, matches in zip(known.values(), whole, strict=True) if matches]
 
 

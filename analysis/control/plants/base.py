@@ -329,7 +329,15 @@ class Plant(StateSpace, ABC):
 
     def bound(self, p: Array) -> "Plant":
         """The same with values (np,) of its unknown parameters, floats or symbols."""
-        return self
+        if not self.parameter_names:
+            return self
+        plant = self._bound(p)
+        plant.parameters = p
+        return plant
+
+    @abstractmethod
+    def _bound(self, p: Array) -> "Plant":
+        """A new one with values of its unknown parameters, of which it has some."""
 
     @property
     @abstractmethod

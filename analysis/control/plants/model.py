@@ -92,7 +92,7 @@ class MuscledPlant(Plant):
 
     def _ends(self, name: str, own: float) -> tuple[float, float]:
         """The bounds of a number of the model by its name: its own value twice where it is no unknown."""
-        names = self.unknown.names
+        names = self.parameter_names
         low, high = self.unknown.bounds[names.index(name)] if name in names else (own, own)
         return float(low), float(high)
 
@@ -201,16 +201,13 @@ class ModelPlant(MuscledPlant):
         self.system, self.frames = system_of(model), acting.frames
         held = constraints_of(model)
         # numbers that are unknown may change what rows imply
-        kept = None if self.unknown.names else independent_rows(model, held)
+        kept = None if self.parameter_names else independent_rows(model, held)
         self.constraints = PathEquations(self.system, held, kept) if held else None
         self.velocity_names = self.system.velocity_names
 
-    def bound(self, p: Array) -> "ModelPlant":
-        if not self.unknown.names:
-            return self
+    def _bound(self, p: Array) -> "ModelPlant":
         assert self.unknown.binding is not None
         plant = ModelPlant(self.unknown.binding.bind(p), self.acting)
-        plant.parameters = p
         if plant.constraints is not None and self.constraints is not None:
             plant.constraints.sizes = self.constraints.sizes
         return plant
@@ -308,12 +305,8 @@ class OwnPlant(Plant):
     def content(self) -> Hashable:
         return content_key(self.equations)
 
-    def bound(self, p: Array) -> "OwnPlant":
-        if not self.unknown.names:
-            return self
-        plant = OwnPlant(self.equations, self.unknown)
-        plant.parameters = p
-        return plant
+    def _bound(self, p: Array) -> "OwnPlant":
+        return OwnPlant(self.equations, self.unknown)
 
     @property
     def control_bounds(self) -> Array:

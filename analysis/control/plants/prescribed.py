@@ -59,15 +59,12 @@ class PrescribedPlant(MuscledPlant):
             if not np.allclose(2 * one, two):
                 raise ModelError(f"the force of {name!r} is not proportional to its control")
 
-    def bound(self, p: Array) -> "PrescribedPlant":
-        if not self.unknown.names:
-            return self
+    def _bound(self, p: Array) -> "PrescribedPlant":
         assert self.unknown.binding is not None
         plant = copy(self)
         bound = self.unknown.binding.bind(p)
         assert isinstance(bound, Model)
-        plant.model, plant.parameters = bound, p
-        plant.equations = replace(self.equations, model=bound)
+        plant.model, plant.equations = bound, replace(self.equations, model=bound)
         return plant
 
     @property

@@ -117,5 +117,5 @@ def test_parameters_of_a_guess_count_by_their_names():
     turned = replace(both, parameters=dict(reversed(both.parameters.items())))
     solution = both.solve({"k": 10.0}, Ipopt(tolerance=1e-12))
     posed = turned.posed(solution)
-    started = dict(zip(turned.plant.unknown.names, posed.discretization.sites(posed.x).parameters, strict=True))
+    started = dict(zip(turned.plant.parameter_names, posed.discretization.sites(posed.x).parameters, strict=True))
     assert started == pytest.approx(solution.parameters)
