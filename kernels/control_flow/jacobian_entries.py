@@ -7,7 +7,6 @@ Reid, On the Estimation of Sparse Jacobian Matrices, IMA Journal of Applied Math
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,18 +17,6 @@ from myoquat.kernels.tracing.adjoints import gradients, links, passes, push_forw
 from myoquat.kernels.tracing.tape import PlacedConstruct, tape_of
 
 from .table_loop import Block, Run, TableLoop, TracedRows
-
-
-class _Edge(NamedTuple):
-    """The derivative of a term by one of its arguments. `chosen`: the derivative is a condition, 1 or 0: whether the
-    term moves with the argument at all. `edged`: it may be infinite where the term and the argument are finite."""
-
-    term: Term
-    argument: Term
-    part: Scalar
-    chosen: bool
-    edged: bool
-
 
 _MAX_UNROLLED_PRODUCTS = 12_000  # products up to which all entries are written out
 _MAX_UNROLLED_DIRECTIONS = 4  # and as many times those of one direction
@@ -97,11 +84,6 @@ class _Graph:
         """The products of all directions, one output after the other."""
         return sum(self.rows[y].bit_count() for y, _, _ in self.links)
 
-    @property
-    def met(self) -> list[int]:
-        """Of each output, as bits, the inputs on which it depends."""
-        return [self.columns.get(y, 0) if isinstance(y, Term) else 0 for y in self.outputs]
-
     @classmethod
     def of(cls, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> "_Graph":
         """The graph of a tracer."""
@@ -120,12 +102,6 @@ class _Graph:
         for term, x, _ in reversed(edges):
             rows[x] = rows.get(x, 0) | rows.get(term, 0)
         return cls(outputs, inputs, order, [edge for edge in edges if rows.get(edge[0])], columns, rows)
-
-
-def _transposed(rows: Sequence[int]) -> list[int]:
-    """Of each column the rows, as bits, from the columns of each row."""
-    width = max(map(int.bit_length, rows), default=0)
-    return [sum(1 << i for i, bits in enumerate(rows) if bits >> j & 1) for j in range(width)]
 
 
 def _groups(lines: Mapping[Term, int]) -> dict[Term, int]:
@@ -168,48 +144,31 @@ def _is_there(value: Scalar) -> bool:
     return type(value) is Term or value != 0.0
 
 
-# ---- swept --------------------------------------------------------------------------------------------------
+# ---- compressed ----------------------------------------------------------------------------------------------
 
 
 def _compressed(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     """Along that side which has fewer groups; forwards where the matrix is symmetric."""
-    edges = [_edge(tracer, *link) for link in graph.links]
-    mirrored = _apart(graph.met) if symmetric else set()
-    columns = {j: bits for j, bits in enumerate(_transposed(graph.met)) if bits and j not in mirrored}
-    heads = _heads(graph, edges, columns)
-    by_columns = _groups({heads[j][0]: bits for j, bits in columns.items()})
-    by_rows = _groups({y: graph.columns[y] for y in graph.outputs if isinstance(y, Term) and y in graph.columns})
+    rows = {y: graph.columns[y] for y in graph.outputs if isinstance(y, Term) and y in graph.columns}
+    met = [rows[y] if isinstance(y, Term) and y in rows else 0 for y in graph.outputs]
+    mirrored = _apart(met) if symmetric else set[int]()
+    columns = {x: graph.rows[x] for j, x in enumerate(graph.inputs) if x in graph.rows and j not in mirrored}
+    by_columns, by_rows = _groups(columns), _groups(rows)
     forwards = symmetric or max(by_columns.values()) <= max(by_rows.values())
-    groups = by_columns if forwards else by_rows
-    code = _Direction(tracer, groups)
-    for edge in edges if forwards else reversed(edges):
-        if not forwards:
-            code.carry(edge, edge.term, edge.argument)
-        elif edge.term not in groups:
-            code.carry(edge, edge.argument, edge.term)
-    if forwards:  # what moves at the ends of the directions: rows of the matrix, or columns
-        ends = {i: y for i, y in enumerate(graph.outputs) if any(graph.met[i] >> j & 1 for j in heads)}
-    else:
-        ends = {j: graph.inputs[j] for j in columns}
+    code = _Direction(tracer, by_columns if forwards else by_rows)
+    for link in graph.links if forwards else reversed(graph.links):
+        code.carry(link, forwards)
+    ends = [x for x in (rows if forwards else columns) if x in code.moved]
     place = {end: k for k, end in enumerate(ends)}
-    evaluation = code.evaluation(x for x in ends.values() if isinstance(x, Term))
-
-    def entry(i: int, j: int) -> Scalar:
-        (head, factor), end = (heads[j], i) if forwards else ((graph.outputs[i], 1.0), j)
-        assert isinstance(head, Term)
-        return tracer.multiply(evaluation.results[groups[head] * len(ends) + place[end]], factor)
-
-    cells = [(i, j) for i, bits in enumerate(graph.met) for j in range(len(graph.inputs)) if bits >> j & 1]
-    # Columns without a head are rows of a symmetric matrix.
-    return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (evaluation,))
-
-
-def _edge(tracer: Tracer, term: Term, x: Term, rule: Rule) -> _Edge:
-    """With its partial derivative; a quotient is a product with an inverse here."""
-    part = rule(tracer, term, 1.0)
-    row = OPERATIONS[term.operation]
-    edged = row.infinite_slope or (isinstance(part, Term) and part.operation == "inv")
-    return _Edge(term, x, part, row.choice, edged)
+    evaluation = code.evaluation(ends)
+    values: dict[tuple[int, int], Scalar] = {}
+    for i, bits in enumerate(met):
+        for j in (j for j in range(bits.bit_length()) if bits >> j & 1):
+            y, x = (graph.outputs[j], graph.inputs[i]) if j in mirrored else (graph.outputs[i], graph.inputs[j])
+            assert isinstance(y, Term)
+            head, end = (x, y) if forwards else (y, x)
+            values[i, j] = evaluation.results[code.groups[head] * len(ends) + place[end]]
+    return Entries(values, (evaluation,))
 
 
 def _apart(met: Sequence[int]) -> set[int]:
@@ -224,24 +183,6 @@ def _apart(met: Sequence[int]) -> set[int]:
     return found
 
 
-def _heads(graph: _Graph, edges: Sequence[_Edge], columns: Iterable[int]) -> dict[int, tuple[Term, Scalar]]:
-    """Where each column begins, and its factor there. Inputs that enter only one term, which has no other arguments,
-    begin at that term and share a direction."""
-    outputs = {y for y in graph.outputs if isinstance(y, Term)}
-    after: dict[Term, list[_Edge]] = {}
-    before: dict[Term, list[_Edge]] = {}
-    for edge in edges:
-        after.setdefault(edge.argument, []).append(edge)
-        before.setdefault(edge.term, []).append(edge)
-    alone = {x for x in graph.inputs if len(after.get(x, ())) == 1 and not after[x][0].chosen and x not in outputs}
-    found: dict[int, tuple[Term, Scalar]] = {}
-    for j in columns:
-        x = graph.inputs[j]
-        common = x in alone and all(edge.argument in alone for edge in before[after[x][0].term])
-        found[j] = (after[x][0].term, after[x][0].part) if common else (x, 1.0)
-    return found
-
-
 class _Direction:
     """The code of one direction while it is recorded. The partial derivatives of the formula are its inputs.
 
@@ -251,7 +192,7 @@ class _Direction:
     """
 
     def __init__(self, outside: Tracer, groups: Mapping[Term, int]) -> None:
-        self.outside = outside
+        self.outside, self.groups = outside, groups
         self.tracer = Tracer()
         self.count = max(groups.values()) + 1
         self.seeds = self.tracer.inputs(len(groups))
@@ -262,17 +203,21 @@ class _Direction:
         self.shared: dict[Term, Term] = {}
         self.conditions: dict[int, Term] = {}
 
-    def carry(self, edge: _Edge, source: Term, target: Term) -> None:
-        """Add what moves at the source of an edge to what moves at its target."""
+    def carry(self, link: Link, forwards: bool) -> None:
+        """Add what moves at the argument of a term to what moves at the term, or backwards."""
+        term, argument, rule = link
+        source, target = (argument, term) if forwards else (term, argument)
         if source not in self.moved:
             return
-        (value, bits), part = self.moved[source], edge.part
+        (value, bits), part, row = self.moved[source], rule(self.outside, term, 1.0), OPERATIONS[term.operation]
+        # A quotient is a product with an inverse here, which may be infinite where the term and the argument are not.
+        edged = row.infinite_slope or (isinstance(part, Term) and part.operation == "inv")
         if isinstance(part, Term):
             if part not in self.shared:
                 (self.shared[part],) = self.tracer.inputs(1)
             part = self.shared[part]
-        product = self.tracer.select(part, value, 0.0) if edge.chosen else self.tracer.multiply(value, part)
-        if edge.edged:
+        product = self.tracer.select(part, value, 0.0) if row.choice else self.tracer.multiply(value, part)
+        if edged:
             product = self.tracer.select(self._moves(bits), product, 0.0)
         if target in self.moved:
             known, others = self.moved[target]
