@@ -22,7 +22,6 @@ from myoquat.core import digest
 from .compaction import handed, padded
 from .ir import Builder, Module
 
-_MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
 _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
 
@@ -93,21 +92,14 @@ class _Transfer:
             self.move_block(rows, str(length - width), width, reading)
 
     def move_any(self, rows: list[str], reading: bool) -> None:
-        """All columns of rows of %length numbers, in blocks of W columns, the last of which overlaps the one before it.
-        If few columns remain, or the row is shorter than W, they are moved one by one."""
+        """All columns of rows of %length numbers, at least W, in blocks of W columns, the last of which may overlap the
+        one before it."""
         b = self.b
         whole = b.let(f"and i64 %length, {-b.lanes}")
         with b.loop(0, whole, b.lanes) as column:
             self.move_block(rows, column, b.lanes, reading)
-        if b.lanes == 1:
-            return
-        few = b.let(f"icmp sle i64 {b.let(f'sub i64 %length, {whole}')}, {_MAX_SINGLE_COLUMNS}")
-        short = b.let(f"icmp slt i64 %length, {b.lanes}")
-        single = b.let(f"or i1 {few}, {short}")
-        with b.when(b.let(f"xor i1 {single}, true")):
+        with b.when(b.let(f"icmp ne i64 {whole}, %length")):
             self.move_block(rows, b.let(f"sub i64 %length, {b.lanes}"), b.lanes, reading)
-        with b.when(single), b.loop(whole, "%length") as column:
-            self.move_block(rows, column, 1, reading)
 
     def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
         """The columns from `column` on, as many as `width`."""
