@@ -36,7 +36,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd
+from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd, scipy
 from myoquat.data.motions import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, SphericalJoint
@@ -216,8 +216,7 @@ class JointAxis(_Joint):
         segment."""
         points = np.array([self.in_proximal, self.in_distal])
         directions = np.array([self.direction_proximal, self.direction_distal])
-        columns = ["x", "y", "z", "direction_x", "direction_y", "direction_z", "error"]
-        columns.insert(3, "point_error")
+        columns = ["x", "y", "z", "point_error", "direction_x", "direction_y", "direction_z", "error"]
         values = np.hstack([points, self.point_deviations[:, None], directions, self.deviations[:, None]])
         return pd.DataFrame(values, pd.Index(["proximal", "distal"], name="segment"), columns)
 
@@ -257,10 +256,8 @@ def joint_center(
     first, second, columns = _segments(markers, proximal, distal, 1 if method == "sphere" else 3)
     if method == "sphere":
         return _by_spheres(markers, first, second, markers.positions[:, columns])
-    A, b, noise_part = _equations(first, second)
-    if np.linalg.matrix_rank(A.reshape(-1, 6)) < 6:
-        raise ValueError("the segments turn about one axis only, or not at all: a center needs turns about two axes")
-    clean = _without_noise(A, noise_part, 0, f"{_scatter(first, second)}, {HIDDEN}")
+    still = "the segments turn about one axis only, or not at all: a center needs turns about two axes"
+    A, b, noise_part, clean = _equations(first, second, 0, still, HIDDEN)
     inverse = np.linalg.inv(clean)
     solution = np.linalg.solve(clean, np.einsum("tij,ti->j", A, b))
     covariance = _covariance(inverse, _scores(A, b, noise_part, solution))
@@ -289,10 +286,8 @@ def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str])
     array([0., 0., 1.])
     """
     first, second, _ = _segments(markers, proximal, distal, 3)
-    A, b, noise_part = _equations(first, second)
-    if np.linalg.matrix_rank(A.reshape(-1, 6)) < 5:
-        raise ValueError("the segments do not turn against each other: an axis needs a turn")
-    clean = _without_noise(A, noise_part, 1, f"{_scatter(first, second)}, {HIDDEN_TURN}")
+    still = "the segments do not turn against each other: an axis needs a turn"
+    A, b, noise_part, clean = _equations(first, second, 1, still, HIDDEN_TURN)
     values, vectors = np.linalg.eigh(clean)
     null, across = vectors[:, 0], vectors[:, 1:]
     null = null * np.sign(null[np.argmax(abs(null[:3]))])
@@ -344,10 +339,8 @@ def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions:
     else:
         _warn_of("the center of the spheres", float(np.linalg.norm(center - before)))
     if np.linalg.eigvalsh(A - scatter)[0] < MIN_SIGNAL * np.linalg.eigvalsh(A)[0]:
-        words = (
-            f"the markers scatter by {1e3 * np.sqrt(np.trace(scatter) / 6 / len(counts)):.2g} mm about their spheres"
-        )
-        raise ValueError(f"{words}, {HIDDEN}")
+        size = 1e3 * np.sqrt(np.trace(scatter) / 6 / len(counts))
+        raise ValueError(f"the markers scatter by {size:.2g} mm about their spheres, {HIDDEN}")
     rays = x - center
     radii = np.linalg.norm(rays, axis=-1)
     left = (radii - np.sum(share * radii, axis=0))[seen]
@@ -433,28 +426,29 @@ def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:
     return np.where(enough[:, None, None], R, np.nan), np.where(enough[:, None], t, np.nan)
 
 
-def _equations(proximal: Segment, distal: Segment) -> tuple[Array, Array, Array]:
-    """The matrices A (t, 3, 6) of [R, -S] and right-hand sides (t, 3) d - t, in the frames with both poses, and what
-    noise adds to the mean of A^T A (6, 6)."""
+def _equations(
+    proximal: Segment, distal: Segment, null: int, still: str, hidden: str
+) -> tuple[Array, Array, Array, Array]:
+    """The matrices A (t, 3, 6) of [R, -S] and right-hand sides (t, 3) d - t, in the frames with both poses, what noise
+    adds to the mean of A^T A (6, 6), and the matrix (6, 6) of the normal equations without that.
+
+    `null` directions have no effect. ValueError with the sentence `still` where A shows fewer others, and with `hidden`
+    where the least eigenvalue of these is mostly noise.
+    """
     both = proximal.seen & distal.seen
     if both.sum() < 3:
         raise ValueError(f"three frames with both segments are needed, not {both.sum()}")
     A = np.concatenate([proximal.rotations[both], -distal.rotations[both]], axis=-1)
-    noise_part = np.zeros((6, 6))
-    for k, segment in enumerate((proximal, distal)):
-        C = segment.turn_covariance
-        noise_part[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] = np.trace(C) * np.eye(3) - C
-    return A, (distal.origins - proximal.origins)[both], noise_part
-
-
-def _without_noise(A: Array, noise_part: Array, least: int, hidden: str) -> Array:
-    """(6, 6) the matrix of the normal equations without what noise adds. ValueError with the sentence `hidden` where
-    its eigenvalue number `least` is mostly noise."""
+    if np.linalg.matrix_rank(A.reshape(-1, 6)) < 6 - null:
+        raise ValueError(still)
+    turns = proximal.turn_covariance, distal.turn_covariance
+    noise_part = scipy.linalg.block_diag(*(np.trace(C) * np.eye(3) - C for C in turns))
     normal = np.einsum("tij,tik->jk", A, A)
-    clean: Array = normal - len(A) * noise_part
-    if np.linalg.eigvalsh(clean)[least] < MIN_SIGNAL * np.linalg.eigvalsh(normal)[least]:
-        raise ValueError(hidden)
-    return clean
+    clean = normal - len(A) * noise_part
+    if np.linalg.eigvalsh(clean)[null] < MIN_SIGNAL * np.linalg.eigvalsh(normal)[null]:
+        scatter = f"{1e3 * proximal.noise:.2g} and {1e3 * distal.noise:.2g} mm"
+        raise ValueError(f"the markers scatter by {scatter} on the segments, {hidden}")
+    return A, (distal.origins - proximal.origins)[both], noise_part, clean
 
 
 def _scores(A: Array, b: Array, noise_part: Array, x: Array) -> Array:
@@ -475,10 +469,6 @@ def _across(covariance: Array, direction: Array) -> Array:
     parts = np.stack([covariance[:3, :3], covariance[3:, 3:]])
     along = np.einsum("si,sij,sj->s", direction, parts, direction)
     return np.sqrt(np.maximum(np.trace(parts, axis1=1, axis2=2) - along, 0.0))
-
-
-def _scatter(first: Segment, second: Segment) -> str:
-    return f"the markers scatter by {1e3 * first.noise:.2g} and {1e3 * second.noise:.2g} mm on the segments"
 
 
 def _deviation(left: Array, freedom: int) -> float:
