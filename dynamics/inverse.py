@@ -19,7 +19,7 @@ from myoquat.joints.motion import (
     world_poses,
 )
 from myoquat.joints.multibody.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
+from myoquat.joints.vectors import cross, dot, joined, matvec, rows_of, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 # ---- External wrenches on bodies, brought to the links ------------------------------------------------------------
@@ -185,7 +185,7 @@ def joint_wrenches(system: ArticulatedSystem, q: Array, u: Array, udot: Array, f
     rows: list[Any] = [None] * len(system.bodies)
     for link, (R, _), (n, f) in zip(tree.links, world_poses(tree, motion), passing, strict=True):
         rows[link.body] = joined([matvec(R, f), matvec(R, n)])
-    return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)
+    return rows_of(rows)
 
 
 # ---- Energies and power -------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import numpy as np
 
 from myoquat.core import Array, Pair
 from myoquat.joints.evaluation import compiled
-from myoquat.joints.vectors import components, dot, matvec, transpose, vecmat, vector
+from myoquat.joints.vectors import components, dot, matvec, rows_of, transpose, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
 
 RANK_TOLERANCE = 1e-10  # of a row's length: where less is left of it across the rows taken before, they imply it
@@ -85,7 +85,7 @@ class Rows:
             multipliers = block.multipliers(X[..., block.rows, :])
             for place, i in enumerate(block.members):
                 found[i] = multipliers[..., place, :]
-        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2) if found else 0.0 * X[..., :0, :]
+        return rows_of(found) if found else 0.0 * X[..., :0, :]
 
     @property
     def projector(self) -> Array:
@@ -210,7 +210,7 @@ class Elimination:
             for j, ratio in others:
                 columns[j] = columns[j] - ratio[..., None] * columns[driven]
         free = [columns[k] for k in self.free]
-        return np.stack(np.broadcast_arrays(*free, subok=True), axis=-1) if free else X[..., :0]
+        return vector(free) if free else X[..., :0]
 
     def sizes(self, X: Array) -> Array:
         """(..., m, f) the sizes of the numbers that make `folded`, with their round-off."""

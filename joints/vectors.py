@@ -131,6 +131,11 @@ def vector(entries: Iterable[ArrayLike]) -> Array:
     return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
 
 
+def rows_of(rows: Iterable[Array]) -> Array:
+    """(..., k, n) k rows (..., n) of possibly different batch shapes."""
+    return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)
+
+
 def spread(*arrays: Array, axes: int = 1) -> list[Array]:
     """The arrays over their common batch axes; the last `axes` of each are its own."""
     batch = np.broadcast_shapes(*(x.shape[: x.ndim - axes] for x in arrays))

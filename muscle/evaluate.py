@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types, check_unmasked, real_array
-from myoquat.joints.vectors import joined
+from myoquat.joints.vectors import joined, rows_of
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import acting, states
 
@@ -569,7 +569,7 @@ def contact_forces(
         shifts = system.shifts(q, u, poses, system.ground)
         touching = [contact for force in found for contact in force.contacts(poses, shifts)]
         rows = [joined([contact.force, contact.point, contact.pressure[..., None]]) for contact in touching]
-        return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 7))
+        return rows_of(rows) if rows else np.zeros((*q.shape[:-1], 0, 7))
 
     return call.run_muscles("contact_forces", formula, 2, out, backend)
 

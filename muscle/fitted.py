@@ -12,7 +12,7 @@ from myoquat.core import Array, Record, check_type, check_types, frozen
 from myoquat.joints import ArticulatedSystem, G, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vector
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .points import DrivenPoint, PathPoint
@@ -56,7 +56,7 @@ class LengthPoint(DrivenPoint):
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         seen = [system.coordinate(name, q) for name in self.coordinates]
-        length = self.length.value(np.stack(np.broadcast_arrays(*seen, subok=True), axis=-1))
+        length = self.length.value(vector(seen))
         x, y, z = self.position
         return np.stack([x + length, y + 0.0 * length, z + 0.0 * length], axis=-1)
 

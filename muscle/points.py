@@ -9,6 +9,7 @@ from myoquat.core import Array, Record, frozen, real_array
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions import AxisFunction, Multiplier
+from myoquat.joints.vectors import vector
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .loads import check_part
@@ -123,7 +124,7 @@ class MovingPoint(DrivenPoint):
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         offsets = [function.value(self._seen(system, q, i)) for i, function in enumerate(self.functions)]
-        return as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
+        return as_array(self.position) + vector(offsets)
 
     def scaled(self, factors: Array) -> "MovingPoint":
         """Its functions are stretched too."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types
 from myoquat.joints.ranges import check_state
-from myoquat.joints.vectors import joined
+from myoquat.joints.vectors import joined, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
 from .activation import ActivationDynamics
@@ -137,7 +137,7 @@ def activation_rates(model: Model, excitation: Array, activation: Array) -> Arra
     rows = [joined([x[..., i : i + 1] for x in (excitation, activation)]) for i in following]
     for i, rate in zip(following, of_laws([*following.values()], _followed, rows, lambda law: 1), strict=True):
         columns[i] = rate[..., 0]
-    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else activation
+    return vector(columns) if columns else activation
 
 
 def _followed(dynamics: ActivationDynamics, row: Array) -> Array:

@@ -24,7 +24,7 @@ from myoquat.joints.sequences import condition_euler, euler_rate_inverse, euler_
 from myoquat.joints.types import Angles
 from myoquat.joints.types.angles import inverse_rate_matrix
 from myoquat.joints.types.follower import angles_of
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import matvec, vecmat, vector
 from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.evaluate import tensions_at_rest
@@ -66,7 +66,7 @@ class Reading:
 def _of_sequence(sequence: str) -> Reading:
     def beside_lock(distance: Array, first: Array | float, last: Array | float) -> Array:
         middle = distance if sequence[0] == sequence[2] else np.pi / 2 - distance
-        return np.stack(np.broadcast_arrays(first, middle, last), axis=-1)
+        return vector([first, middle, last])
 
     def of(formula: Callable[..., Array]) -> Callable[[Array], Array]:
         return partial(formula, sequence=sequence)
@@ -77,7 +77,7 @@ def _of_sequence(sequence: str) -> Reading:
 
 def _of_angles(angles: Angles) -> Reading:
     def beside_lock(distance: Array, first: Array | float, last: Array | float) -> Array:
-        f = np.stack(np.broadcast_arrays(first, angles.beside_lock(distance), last), axis=-1)
+        f = vector([first, angles.beside_lock(distance), last])
         return angles.coordinates(f)
 
     def condition(phi: Array) -> Array:  # |B| |B^-1| by Frobenius norms

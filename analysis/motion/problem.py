@@ -49,7 +49,7 @@ from myoquat.joints import frames
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.vectors import components, dot, matvec, vecmat
+from myoquat.joints.vectors import components, dot, matvec, vecmat, vector
 from myoquat.muscle.coordinates import Marker
 
 from .structure import Data, PointLoads, PoseStructure, Sensor, matrix_of_points
@@ -208,7 +208,7 @@ class PoseProblem(PoseStructure):
         """Markers (..., n) [m], sensors (..., s) [rad] and tasks (..., c): lengths of the residuals."""
         given, poses = self.unpacked(data), world_poses(self.system.tree, kinematics(self.system.tree, q))
         lengths = [[np.sqrt(dot(r, r)) for _, r in part] for part in self._residuals(q, poses, given)[:3]]
-        return [np.stack(np.broadcast_arrays(*part, subok=True), -1) if part else 0.0 * q[..., :0] for part in lengths]
+        return [vector(part) if part else 0.0 * q[..., :0] for part in lengths]
 
     def violation(self, q: Array, data: Array) -> Array:
         """(...) the greatest |phi| of the constraints."""

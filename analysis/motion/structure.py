@@ -38,7 +38,7 @@ from myoquat.joints.motion import Motion
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import Joint
-from myoquat.joints.vectors import components, cross, dot, steiner, vecmat
+from myoquat.joints.vectors import components, cross, dot, steiner, vecmat, vector
 from myoquat.kernels import Kernel, compile, while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
@@ -250,7 +250,7 @@ class PoseStructure:
             row = self.free.index(k)
             pressed = ((q[..., i] <= lower) & (f[..., row] < 0)) | ((q[..., i] >= upper) & (f[..., row] > 0))
             found[row] = np.where(pressed, 0.0, 1.0)
-        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-1)
+        return vector(found)
 
     # ---- constraints ----------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class PoseStructure:
             columns[self.free[place]] = v[..., k]
         for dependent, driver, slope in list(self._slopes(q))[::-1]:
             columns[dependent] = slope * columns[driver]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return vector(columns)
 
     def pseudo_inverse(self, q: Array, time: Array, open_: Array | None = None) -> tuple[Array, Array]:
         """(A^+ (..., n, k), I - A^+ A (..., n, n)) on the free velocities, those whose open_ (..., n) is 0 left out. On
@@ -382,7 +382,7 @@ class PoseStructure:
         for _, coupler, driver, _ in self.driven:
             x = coordinate_value(driver, entries)
             entries[names.index(coupler.dependent)] = coupler.scale * coupler.function.value(x)
-        return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
+        return vector(entries)
 
     def coupler_curvature(self, q: Array) -> dict[int, Array]:
         """{velocity: second derivative (...) of its coupler}, for drivers of one velocity; for angles of a quaternion
@@ -420,7 +420,7 @@ def _placed(values: Array, indices: Sequence[int], count: int) -> Array:
     columns: list[Array] = [np.zeros(values.shape[:-1])] * count
     for k, index in enumerate(indices):
         columns[index] = values[..., k]
-    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+    return vector(columns)
 
 
 def _least_motion(A: Array, phi: Array) -> Array:

@@ -95,7 +95,7 @@ class Problem:
             raise ValueError(f"parameters: missing are {missing}, and {strange} are not varied by this Simulator")
         columns = [found[name] for name in self.names]
         try:
-            return np.stack(np.broadcast_arrays(*columns), axis=-1)
+            return vector(columns)
         except ValueError:
             shapes = ", ".join(f"{name} {value.shape}" for name, value in found.items())
             raise ValueError(f"parameters: the arrays do not broadcast: {shapes}") from None

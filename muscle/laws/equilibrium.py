@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.core import Array, unchecked
 from myoquat.joints.evaluation import compiled
+from myoquat.joints.vectors import vector
 from myoquat.kernels import root
 
 from .bracketing import Bracket, find_root, searched
@@ -98,7 +99,7 @@ def _evaluated(name: str, law: Any, formula: Callable[..., Array], *given: Array
     """(...) the formula of a law and arguments (...). A kernel takes the law's numbers as inputs, so that each type of
     law is compiled once."""
     names, count = tuple(numbers_of(law)), len(given)
-    columns = np.ascontiguousarray(np.stack(np.broadcast_arrays(*given, *numbers_of(law).values()), axis=-1))
+    columns = np.ascontiguousarray(vector([*given, *numbers_of(law).values()]))
 
     def of_rows(rows: Array) -> Array:
         own = unchecked(law, {key: rows[..., count + i] for i, key in enumerate(names)})

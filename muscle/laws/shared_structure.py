@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.core import Array, Record, unchecked
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.ranges import ranges_of
-from myoquat.joints.vectors import joined, vector
+from myoquat.joints.vectors import joined, rows_of, vector
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
@@ -47,7 +47,7 @@ def of_laws(laws: Sequence[Record], function: OfLaw, rows: Sequence[Array], size
         columns = _columns([laws[i] for i in members])
         symbols = {name: x for name, x in columns.items() if is_symbolic(x)}
         floats = {name: x for name, x in columns.items() if name not in symbols}
-        stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
+        stacked = rows_of(rows[i] for i in members)
         stacked = joined([stacked, *(x[:, None] for x in symbols.values())])
         numbers = np.array(list(floats.values())).reshape(len(floats), len(members)).T
         element = partial(_element, function, first, tuple(symbols), tuple(floats))

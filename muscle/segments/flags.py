@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.vectors import vector
 from myoquat.muscle import wrapping
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
@@ -75,7 +76,7 @@ def flags(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, ne
     firsts, numbers = different_paths(paths)
     found = [_of(system, paths[k], touching[k], q, near, poses) for k in firsts]
     columns = [found[number] for number in numbers]
-    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
+    return vector(columns) if columns else 0.0 * q[..., :0]
 
 
 def _of(

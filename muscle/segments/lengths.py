@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.core import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
-from myoquat.joints.vectors import cross
+from myoquat.joints.vectors import cross, vector
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath
@@ -49,7 +49,7 @@ def lengths(
         base = system.lowest_common_ancestor([stop.body for stop in stops])
         found.append(_measured(stops, there, poses, shifts(base)))
     columns = [found[number] for number in numbers]
-    return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
+    return vector(columns) if columns else np.zeros((*q.shape[:-1], 0))
 
 
 def _measured(stops: Sequence[Stop], placed: Sequence[PlacedStop], poses: Poses, moved: Poses) -> Array:
@@ -89,7 +89,7 @@ def carried_wrenches(
         moved = {name: (turn, step + cross(turn, poses[name][1] - origin)) for name in carried}
         found = [_measured(*path, poses, moved) for path in zip(different, placed, strict=True)]
         columns = [found[number] + 0.0 * step[..., 0] for number in numbers]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return vector(columns)
 
     return -jacobian_at(measured, np.zeros(6), like=q)
 

@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
-from myoquat.joints.vectors import joined, matvec, vecmat
+from myoquat.joints.vectors import joined, matvec, rows_of, vecmat
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -234,7 +234,7 @@ def segments(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
     for segment, result in zip(found, results, strict=True):
         sums[segment.path] = sums[segment.path] + result[..., :2]
     rows = [sums[number] for number in numbers]
-    both = np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 2))
+    both = rows_of(rows) if rows else np.zeros((*q.shape[:-1], 0, 2))
     pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
     changing = [x for x in pulls if _velocities(x[0].type)]
     return PathSegments(system, q, both[..., 0], both[..., 1], numbers, changing, slid)
@@ -269,7 +269,7 @@ def _of_types(found: Sequence[Segment], rows: Sequence[Array]) -> list[Array]:
         if not (MinRows.DIFFERENTIATED.reached_by(len(members)) and _velocities(segment_type)):
             results |= {i: _element(segment_type, rows[i], _numbers(found[i])) for i in members}
             continue
-        stacked = np.stack(np.broadcast_arrays(*(rows[i] for i in members), subok=True), axis=-2)
+        stacked = rows_of(rows[i] for i in members)
         numbers = np.stack([_numbers(found[i]) for i in members])
         table = map_rows(partial(_element, segment_type), stacked, numbers, 2 + _velocities(segment_type))
         results |= {i: table[..., k, :] for k, i in enumerate(members)}

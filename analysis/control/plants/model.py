@@ -79,7 +79,7 @@ class MuscledPlant(Plant):
         assert isinstance(self.model, Model)
         own = InputsOverTime(self.model.inputs, self.control_names).prescribed(t)
         columns = [own.get(name, controls[..., k]) for k, name in enumerate(self.control_names)]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return vector(columns)
 
     @property
     def control_bounds(self) -> Array:

@@ -21,6 +21,7 @@ from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUA
 from myoquat.core import Array, frozen
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import vector
 from myoquat.kernels import Program
 
 from .columns import Columns, Shape, VariableTables, matrix_rows
@@ -192,7 +193,7 @@ class Conditions:
         rows = np.concatenate([-residual[..., : self.shape.e], self._flat(lack)], axis=-1) - right[..., 0, :]
         factors = Factors(matrix_rows(matrix[..., 0, :], self.shape.rows, self._flat(scale.values * scale.values)))
         found = factors.solve([rows[..., i] for i in range(self.shape.rows)])
-        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-1)
+        return vector(found)
 
     def _step(self, shrink: Array, shift: Array, turned: Array, residual: Array, multipliers: Array, s: Array,
               scales: Array, share: float) -> tuple[Array, Array, Array]:  # fmt: skip

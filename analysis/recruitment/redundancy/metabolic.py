@@ -11,6 +11,7 @@ from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separ
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
 from myoquat.core import Array, frozen, real_array
 from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import rows_of, vector
 from myoquat.kernels import Compiled, compile
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
@@ -139,10 +140,10 @@ class MetabolicCurves:
             at = [x[..., i] for x in (lengths, speeds, a)]
             rows.append(np.stack([*at, *(0.0 * at[0] + x for x in (slow, mass))], axis=-1))
         found = of_laws(laws, self._of_law, rows, lambda law: len(self._heats(law, rows[0])))
-        return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2)
+        return rows_of(found)
 
     def _of_law(self, law: Any, row: Array) -> Array:
-        return np.stack(np.broadcast_arrays(*self._heats(law, row), subok=True), axis=-1)
+        return vector(self._heats(law, row))
 
     def _heats(self, law: Any, row: Array) -> list[Array | float]:
         l, v, a, slow, mass = (row[..., k] for k in range(5))
