@@ -68,11 +68,6 @@ class Frame:
         return tuple(float(x) for x in self.p)
 
     @property
-    def placing(self) -> dict[str, Any]:
-        """The fields of what sits in this frame: its body, and where it is there."""
-        return {"body": self.body, "position": self.position, "orientation": self.orientation}
-
-    @property
     def inverse(self) -> "Frame":
         """The body's frame seen from this one."""
         return Frame(self.body, self.R.T, -self.R.T @ self.p)

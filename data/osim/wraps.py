@@ -23,7 +23,7 @@ from myoquat.data.xml import (
     text,
     triple,
 )
-from myoquat.joints import ModelError
+from myoquat.joints import ModelError, quaternion_from_matrix, rotation_matrix_from_euler
 from myoquat.muscle import Muscle, PathPoint, Wrap, wrapping
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 
@@ -40,12 +40,12 @@ def _add_placed(entry: Element, wrap: Wrap) -> None:
     add(entry, "quadrant", wrap.quadrant.removeprefix("+"))
 
 
-PLACED = Part(lambda element, frame: frame.offset(element, "translation", "xyz_body_rotation").placing, _add_placed)
+PLACED = Part(lambda _, place: place, _add_placed)
 
 
 @functools.cache  # classes of surfaces are imported with the first one
 def _objects() -> dict[str, Format]:
-    """OpenSim's wrap objects, read from the frame that they are in."""
+    """OpenSim's wrap objects, read with their body, position and orientation."""
     return by_tag(
         Format("WrapSphere", wrapping.WrapSphere, {"radius": ("radius", 0.05)}, PLACED),
         Format("WrapCylinder", wrapping.WrapCylinder, {"radius": ("radius", 1.0), "length": ("length", 1.0)}, PLACED),
@@ -89,10 +89,15 @@ def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> Wr
         on_body = holder.tag in ("Ground", "Body")
         frame = Frame(body, np.eye(3), np.zeros(3)) if on_body else frames.placed(holder)
         found[str(element.get("name"))].append((element, frame))
+    named = {text(element, "wrap_object") for element in model.iter("PathWrap")} & found.keys()
+    angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]
+    R = np.array([found[name][0][1].R for name in named]).reshape(-1, 3, 3)
+    Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))
+    orientations = dict(zip(named, map(tuple, Q.tolist()), strict=True))  # all at once, which is faster
     surfaces: dict[str, Wrap] = {}
 
-    def surface_of(path_wrap: Any, name: str) -> Wrap | None:
-        """The surface of a name on the whole path."""
+    def wrap_of(path_wrap: Any, count: int) -> Wrap | None:
+        name = text(path_wrap, "wrap_object")
         if name not in found:
             complain(path_wrap, f"<wrap_object> names {name!r}, which is no wrap object of the model")
         (element, frame), *others = found[name]
@@ -105,23 +110,21 @@ def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> Wr
             unsupported.count(path_wrap, f"wrapping around a {element.tag}")
             return None
         if name not in surfaces:
-            surfaces[name] = _objects()[element.tag].read(element, frame)
+            position = frame.point(numbers(element, "translation", 3, ZERO))
+            place = {"body": frame.body, "position": position, "orientation": orientations[name]}
+            surfaces[name] = _objects()[element.tag].read(element, place)
         given = text(element, "quadrant", "all").lower()
         quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
         if quadrant not in ("all", *surfaces[name].quadrants):
             if given != "unassigned":  # OpenSim's word for one that is not stated
                 unsupported.count(element, f"quadrant {given!r}; read as all")
             quadrant = "all"
-        return replace(surfaces[name], quadrant=quadrant)
+        points, method = _points(path_wrap, count), text(path_wrap, "method", "hybrid")
+        return replace(surfaces[name], quadrant=quadrant, points=points, method=method)
 
     def around(path: Any, count: int) -> tuple[Wrap, ...]:
-        wraps = []
-        for element in objects(path, "PathWrapSet"):
-            surface = surface_of(element, text(element, "wrap_object"))
-            if surface is not None:
-                method = text(element, "method", "hybrid")
-                wraps.append(replace(surface, points=_points(element, count), method=method))
-        return tuple(wraps)
+        wraps = (wrap_of(element, count) for element in objects(path, "PathWrapSet"))
+        return tuple(wrap for wrap in wraps if wrap is not None)
 
     return around
 
