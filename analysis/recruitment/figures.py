@@ -67,7 +67,7 @@ def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
     for ax, panel in zip(axes, panels, strict=True):
         for (name, y), style in zip(panel.curves.items(), curve_styles(len(panel.curves)), strict=True):
             ax.plot(panel.x, y, linewidth=1.3, label=name, **style)
-        if panel.opposite is not None:
+        if panel.opposite is not None and isinstance(law, HillLaw):
             _opposite(ax, *panel.opposite, law.max_isometric_force)
         plain_axis(ax)
         ax.set_xlabel(panel.x_label, fontsize=9)

@@ -172,9 +172,10 @@ def metabolic_power(
     cost = cost or Umberger2010()
     fibers = MuscleFibers.of(model, cost, slow_twitch, masses)
     shape = (len(motion.time), len(model.muscles))
-    a = model.check_activation(_shaped("activation", activation, shape))
-    e = a if excitation is None else model.check_activation(_shaped("excitation", excitation, shape), "excitation")
-    own = _states(model, states, shape[0])
+    a = model.check_activation(real_array("activation", activation, shape))
+    e = a if excitation is None else model.check_activation(real_array("excitation", excitation, shape), "excitation")
+    given = np.zeros((len(a), 0)) if states is None else states
+    own = check_start(model, "states", real_array("states", given, (len(a), len(state_names(model)))))
     l, v = path_lengths(model, motion.q), matvec(path_jacobian(model, motion.q), u)
     power = np.zeros(shape)
     for i, s in enumerate(state_slices(model)):
@@ -182,15 +183,3 @@ def metabolic_power(
         power[:, i] = cost.power(fibers.fiber(i, (l[:, i], v[:, i], a[:, i]), e[:, i], state))
     body_mass = sum(body.mass for body in model.system.bodies)
     return MetabolicPower(motion.time, model.muscle_names, power, basal_coefficient * body_mass**basal_exponent)
-
-
-def _states(model: Model, given: ArrayLike | None, frames: int) -> Array:
-    values = np.zeros((frames, 0)) if given is None else real_array("states", given)
-    return check_start(model, "states", _shaped("states", values, (frames, len(state_names(model)))))
-
-
-def _shaped(name: str, given: ArrayLike, shape: tuple[int, int]) -> Array:
-    values = real_array(name, given)
-    if values.shape != shape:
-        raise ValueError(f"{name} must have the shape {shape}, not {values.shape}")
-    return values

@@ -26,6 +26,7 @@ from myoquat.joints.sequences import SEQUENCES
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model, path_jacobian, path_lengths
+from myoquat.muscle.coordinates import in_order
 
 FRAMES = ("child", "parent")
 MIN_OWN_SHARE = 1e-9  # of a unit velocity that the constraints leave: below it the coordinate cannot move
@@ -224,27 +225,15 @@ def _coupled(model: Model, q: Any, names: list[str], arms: Any) -> Any:
         raise ValueError(
             f"coordinate {min(twice)!r} depends on two couplers: its share in a moment arm is not determined"
         )
-    total = arms.copy()
-    for name in names:
-        for moving, slope in _driven(model, q, name, np.ones(q.shape[:-1])).items():
-            if moving in names:
-                moved = arms[..., names.index(moving)]
-                total[..., names.index(name)] = total[..., names.index(name)] + slope[..., None] * moved
-    return total
-
-
-def _driven(model: Model, q: Any, name: str, slope: Any, above: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Every coordinate that moves with `name`, and how fast; ValueError for couplers in a circle."""
-    found: dict[str, Any] = {}
-    for coupler in model.couplers:
-        if coupler.independent != name:
-            continue
-        if coupler.dependent in (*above, name):
-            raise ValueError(f"couplers go in a circle at {coupler.dependent!r}")
-        x = model.system.coordinate(name, q)
-        rate = slope * coupler.scale * coupler.function.slope(x)
-        found[coupler.dependent] = rate
-        found |= _driven(model, q, coupler.dependent, rate, (*above, name))
+    total = {name: arms[..., k] for k, name in enumerate(names)}
+    for coupler in reversed(in_order(model.couplers)):
+        if coupler.dependent in total:
+            slope = coupler.scale * coupler.function.slope(model.system.coordinate(coupler.independent, q))
+            moved = np.asarray(slope)[..., None] * total[coupler.dependent]
+            total[coupler.independent] = total.get(coupler.independent, 0.0) + moved
+    found = arms.copy()
+    for k, name in enumerate(names):
+        found[..., k] = total[name]
     return found
 
 

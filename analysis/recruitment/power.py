@@ -61,11 +61,6 @@ def check_poses(poses: int, seed: int, name: str = "poses") -> None:
         raise ValueError(f"seed must be an integer that is not negative, not {seed!r}")
 
 
-def random_poses(model: Model, poses: int, seed: int | np.random.Generator) -> Array:
-    """(n, nq) the poses of `sample_poses`."""
-    return sample_poses(model, poses, seed).q
-
-
 def sample_poses(model: Model, poses: int, seed: int | np.random.Generator) -> PoseSample:
     """Poses with every coordinate inside its range, or near the start where the range is a full turn or wider.
 

@@ -6,7 +6,7 @@ import click
 import numpy as np
 
 from myoquat.analysis.recruitment import power_check
-from myoquat.analysis.recruitment.power import random_poses
+from myoquat.analysis.recruitment.power import sample_poses
 from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
@@ -28,7 +28,8 @@ def command(given: Any) -> None:
     check, assembled = power_check(model, given.poses, given.seed), 1
     click.echo(check.to_text())
     if constraints := constraints_of(model):
-        q, held = random_poses(model, given.poses, given.seed), ConstraintArrays(Constraints(model.system, constraints))
+        q = sample_poses(model, given.poses, given.seed).q
+        held = ConstraintArrays(Constraints(model.system, constraints))
         assembled = len(q)
         rank = int(np.linalg.matrix_rank(held.jacobian(q, 0.0)).min()) if assembled else 0
         start = float(np.abs(held.position(model.start, 0.0)).max(initial=0.0))

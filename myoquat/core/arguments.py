@@ -115,8 +115,9 @@ def check_unmasked(name: str, x: object) -> None:
         )
 
 
-def real_array(name: str, x: Any) -> Array:
-    """x as a float64 array; ValueError, with the name, for masked arrays and for what are not real numbers.
+def real_array(name: str, x: Any, shape: tuple[int, ...] | None = None) -> Array:
+    """x as a float64 array; ValueError, with the name, for masked arrays, for what are not real numbers, and for
+    another shape than `shape`.
 
     >>> real_array("weights", [1, 2])
     array([1., 2.])
@@ -126,7 +127,10 @@ def real_array(name: str, x: Any) -> Array:
     ValueError: weights: an array of real numbers is needed, not of <U5
     """
     check_unmasked(name, x)
-    return _floats(name, x)
+    found = _floats(name, x)
+    if shape is not None and found.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, not {found.shape}")
+    return found
 
 
 def real_array_with_gaps(name: str, x: Any) -> Array:

@@ -136,9 +136,9 @@ class _Sums:
         for again, deeper in ((too_far, zooms), (solved & ~too_far & (zooms == 0), ZOOMS)):
             rows = np.flatnonzero(again)
             if refinements and len(rows):
-                new = self.subset(rows).of_envelopes(x[rows], f[rows], about[rows], refinements - 1, deeper)
-                better = new.status == Status.SOLVED  # where rounding ends progress the last solution stays
-                found.put(rows[better], new.subset(better))
+                later = self.subset(rows).of_envelopes(x[rows], f[rows], about[rows], refinements - 1, deeper)
+                better = later.status == Status.SOLVED  # where rounding ends progress the last solution stays
+                found.put(rows[better], later.subset(better))
         return found
 
     def on_pieces(self, x: Array, f: Array) -> Solutions:

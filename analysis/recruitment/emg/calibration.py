@@ -186,9 +186,7 @@ def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[
 def _record(model: Model, trial: CalibrationTrial, velocities: Sequence[str] | None) -> _Record:
     motion, shape = trial.motion, (len(trial.motion.time), len(model.muscles))
     model = motion.check_system(model)
-    activation = real_array("activation", trial.activation)
-    if activation.shape != shape:
-        raise ValueError(f"activation of a trial must have the shape {shape}, not {activation.shape}")
+    activation = real_array("activation of a trial", trial.activation, shape)
     activation = np.maximum(model.check_activation(activation), least_activations(model))
     needed = inverse_dynamics_of_motion(model, motion, trial.loads).torque
     names, C, lengths, speeds, arms = muscles_along(model, motion, velocities)
@@ -227,9 +225,10 @@ class _Problem:
             raise ValueError("there is no number to calibrate: no muscle has one whose bounds leave it free")
 
     def solved(self) -> "scipy.optimize.OptimizeResult":
-        return scipy.optimize.least_squares(
-            self.residual, 0 * self.sigma, self.jacobian, (self.low, self.high), xtol=1e-10, ftol=1e-12, gtol=1e-10
-        )
+        return scipy.optimize.least_squares(  # SciPy's "trf" takes thousands of steps where many factors are at bounds
+            self.residual, 0 * self.sigma, self.jacobian, (self.low, self.high),
+            method="dogbox", xtol=1e-10, ftol=1e-12, gtol=1e-10,
+        )  # fmt: skip
 
     def table(self, values: Array, others: float = np.nan) -> Array:
         """(m, 3) values of the factors that are varied, beside others."""

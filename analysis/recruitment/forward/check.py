@@ -21,6 +21,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.joint_loads import finite_array
 from myoquat.analysis.recruitment.redundancy import Redundancy
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
 from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, pandas as pd, real_array
@@ -85,23 +86,6 @@ class Push(NamedTuple):
 Law = Callable[[int, Array, Array], Push]  # of the frame, q and u
 
 
-class Driven(NamedTuple):
-    """The simulation at the frames that it reached.
-
-    q           (k, nq)
-    u           (k, nu)
-    states      (k, ns) of muscles
-    activation  (k, m)
-    help        (k, nu) generalized forces that helped
-    """
-
-    q: Array
-    u: Array
-    states: Array
-    activation: Array
-    help: Array
-
-
 class Drive:
     """A model, as `driven_model` gives it, and the motion (q, u) that it has to follow.
 
@@ -125,8 +109,12 @@ class Drive:
         self._simulator = Simulator(model, external_torque=True, constraints=held, redundant=start.redundant)
         self._own: Array | None = None  # the states of muscles and actuators at the present frame
 
-    def run(self, law: Law, step: float) -> Driven:
-        """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s]."""
+    def run(self, law: Law, step: float) -> tuple[Array, ...]:
+        """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s].
+
+        Returns q (k, nq), u (k, nu), states of muscles (k, ns), activations (k, m) and the generalized forces that
+        helped (k, nu) at the frames that it reached.
+        """
         motion = self.motion
         q, u, self._own = motion.q[0], motion.speeds[0], None
         rows: list[tuple[Array, ...]] = []
@@ -139,7 +127,7 @@ class Drive:
             if run is None or run.reason != Outcome.COMPLETED:
                 break
             q, u, self._own = run.final_q, run.final_u, run.final_own
-        return Driven(*(np.array(column) for column in zip(*rows, strict=True)))
+        return tuple(np.array(column) for column in zip(*rows, strict=True))
 
     def returning(self, k: int, q: Array, u: Array) -> Array:
         """(nu,) the acceleration that leads back to frame k."""
@@ -291,15 +279,15 @@ class Tracking(MotionResult):
         return super().labels() | names
 
 
-def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:
-    """The record of a driven model."""
-    system, q, u = model.system, driven.q, driven.u
+def tracking_of(model: Model, reference: Motion, run: tuple[Array, ...]) -> Tracking:
+    """The record of a `Drive.run`."""
+    (q, u, states, activation, helped), system = run, model.system
     k = len(q)
     names, C = free_velocities(model, q, reference.time[:k])
-    states = (driven.states,) if state_names(model) else ()
-    force = muscle_forces(model, q, u, driven.activation, *states) if model.muscles else np.zeros((k, 0))
+    stretched = (states,) if state_names(model) else ()
+    force = muscle_forces(model, q, u, activation, *stretched) if model.muscles else np.zeros((k, 0))
     torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)
-    pulled, helped = vecmat(torque, C), vecmat(driven.help, C)
+    pulled, helped = vecmat(torque, C), vecmat(helped, C)
     H = np.swapaxes(C, -1, -2) @ mass_matrix(model, q) @ C
     sizes = [float(np.sum(x * np.linalg.solve(H, x[..., None])[..., 0])) for x in (helped, pulled)]
     return Tracking(
@@ -308,7 +296,7 @@ def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:
         motion=Motion(system, reference.time[:k], q, u),
         velocities=names,
         error=system.difference(q, reference.q[:k]),
-        activation=driven.activation,
+        activation=activation,
         force=force,
         muscle_torque=pulled,
         help=helped,
@@ -395,14 +383,9 @@ def track(
     motion, model = motion_of(motion), driven_model(model, elastic=elastic)
     drive, frames = Drive(model, motion, bandwidth), len(motion.time)
     model = drive.model
-    a = np.zeros((frames, 0)) if activation is None else real_array("activation", activation)
-    shapes = (frames, len(model.muscles)), (frames, model.system.nu)
-    if a.shape != shapes[0]:
-        raise ValueError(f"activation must have the shape {shapes[0]}, not {a.shape}")
-    a = model.check_activation(a)
-    tau = np.zeros(shapes[1]) if torque is None else real_array("torque", torque)
-    if tau.shape != shapes[1] or not np.isfinite(tau).all():
-        raise ValueError(f"torque must be finite numbers of shape {shapes[1]}, not {tau.shape}")
+    a = np.zeros((frames, 0)) if activation is None else activation
+    a = model.check_activation(real_array("activation", a, (frames, len(model.muscles))))
+    tau = finite_array("torque", np.zeros((frames, model.system.nu)) if torque is None else torque, motion.speeds.shape)
     if loads is not None:
         tau = tau + load_torques(model, motion, external_wrenches(model, motion, loads))
 
