@@ -102,20 +102,13 @@ def matrix_of_points(
 
 def drift_matrix(joint: Joint, q: Array, wrench: MotionPair) -> Array:
     """(..., k, k) the symmetric D with u^T D u = wrench . drift(q, u), which is a quadratic form in u (..., k)."""
-    units, k = np.eye(joint.nu), joint.nu
 
     def form(u: Array) -> Array:
         c_omega, c_v = joint.drift(q, u + 0.0 * q[..., :1])
-        return dot(wrench[0], c_omega) + dot(wrench[1], c_v)
+        return (dot(wrench[0], c_omega) + dot(wrench[1], c_v))[..., None]
 
-    own = [form(u) for u in units]
-    entries = {(i, i): x for i, x in enumerate(own)}
-    for i in range(k):
-        for j in range(i):
-            entries[i, j] = entries[j, i] = 0.5 * (form(units[i] + units[j]) - own[i] - own[j])
-    flat = np.broadcast_arrays(*(entries[i, j] for i in range(k) for j in range(k)), subok=True)
-    D = np.stack(flat, axis=-1)
-    return D.reshape((*D.shape[:-1], k, k))
+    rows = [0.5 * jacobian_at(form, unit, like=q)[..., 0, :] for unit in np.eye(joint.nu)]  # half of the slopes
+    return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)
 
 
 MAX_NEWTON_STEPS = 50  # onto constraints
