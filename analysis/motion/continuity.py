@@ -111,21 +111,21 @@ def named(hinges: Hinges, x: Array, ranges: Mapping[int, Range]) -> Array:
     choice with a principal first frame. Principal angles are in (-pi, pi]. The middle one of three is in
     [-pi/2, pi/2], or in [0, pi] where the first and the third axis are parallel.
     """
-    low, high = np.array([ranges.get(i, (np.nan, np.nan)) for i in hinges.columns]).reshape(-1, 2).T
+    low, high = np.array([ranges.get(i, (np.nan, np.nan)) for i in hinges.columns]).reshape(-1, 2).T[..., None]
     with np.errstate(invalid="ignore"):  # of ranges without ends
         middle = (low + high) / 2
-    choices = hinges.choices(unwrapped(hinges, x))
+    choices = np.ascontiguousarray(hinges.choices(unwrapped(hinges, x)).mT)  # (choices, k, t)
     # by whole turns principal in the first frame, or in the range in the most frames
-    principal = choices - FULL_TURN_RAD * np.ceil((choices[:, :1] - np.pi) / FULL_TURN_RAD)
-    off = middle - principal.mean(axis=1, keepdims=True)
+    principal = choices - FULL_TURN_RAD * np.ceil((choices[..., :1] - np.pi) / FULL_TURN_RAD)
+    off = middle - principal.mean(axis=-1, keepdims=True)
     turns = np.round(np.where(np.isfinite(off), off, 0.0) / FULL_TURN_RAD)
     tries = np.stack([principal, *(principal + FULL_TURN_RAD * (turns + k) for k in (0, -1, 1))])
-    inside = ((low <= tries) & (tries <= high)).sum(axis=2)  # (tries, choices, k) frames
-    best = inside.argmax(axis=0)
-    placed = np.take_along_axis(tries, best[None, :, None], axis=0)[0]
+    inside = ((low <= tries) & (tries <= high)).sum(axis=-1)  # (tries, choices, k) frames
+    count, k = inside.shape[1:]
+    placed = tries[inside.argmax(axis=0), np.arange(count)[:, None], np.arange(k)].mT
     if hinges.second_triple is None:
         return placed[0]
-    principally = (np.cos if hinges.second_triple else np.sin)(choices[:, 0, 1])
+    principally = (np.cos if hinges.second_triple else np.sin)(choices[:, 1, 0])
     scores = zip(inside.max(axis=0).sum(axis=-1).tolist(), principally.tolist(), strict=True)
     return placed[max(enumerate(scores), key=lambda one: one[1])[0]]
 
@@ -143,6 +143,8 @@ def unwrapped(hinges: Hinges, x: Array) -> Array:
 
     The first frame is that of x. Only frames that jump change.
     """
+    if np.abs(np.diff(x, axis=0)).max(initial=0.0) < np.pi / 4:  # all other choices are farther away
+        return x
     choices = hinges.choices(x)
     return nearest_branch(choices[0], choices[-1])
 
