@@ -10,6 +10,7 @@ import pandas as pd
 from lxml import etree
 
 from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.gait import landmarks
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
@@ -34,7 +35,6 @@ from myoquat.data.tables import labelled, over_time
 from myoquat.data.xml import add, add_set, document_text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import axis_angle_matrix, matvec
-from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -79,12 +79,10 @@ def run_inverse_kinematics(setup: InverseKinematicsSetup, outputs: Outputs) -> N
         path = result_file(setup, "ik_marker_errors.sto")
         outputs.table(path, over_time(fit.time, columns), "Model Marker Errors from IK")
     if setup.locations:
-        poses, columns = model.system.poses(fit.q), {}
-        for marker in (marker for name in fit.marker_names for marker in model.markers if marker.name == name):
-            place = world_point(poses, marker.body, marker.position)
-            columns |= labelled([marker.name + end for end in ("_tx", "_ty", "_tz")], np.atleast_2d(place))
+        names = [f"{name}_t{axis}" for name in fit.marker_names for axis in "xyz"]
+        places = landmarks(model, fit, fit.marker_names).positions.reshape(len(fit.time), -1)
         path = result_file(setup, "ik_model_marker_locations.sto")
-        outputs.table(path, over_time(fit.time, columns), "Model Marker Locations from IK")
+        outputs.table(path, over_time(fit.time, labelled(names, places)), "Model Marker Locations from IK")
 
 
 def fitted_to_tasks(

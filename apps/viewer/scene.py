@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, frozen, printable
 from myoquat.data.library import load_model
 from myoquat.data.meshes import MESH_FILES, Mesh, read_mesh
-from myoquat.joints.multibody.body import Shape
+from myoquat.joints.multibody.body import Body, Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle import Model
@@ -357,8 +357,7 @@ class Scene:
     @cached_property
     def points(self) -> Array:
         """(n, 3) [m] of bodies and paths at the start."""
-        ends = [p + np.einsum("ij,kj->ki", R, self._ends(name)) for name, (R, p) in self.poses.items()]
-        return np.concatenate([self.points_at(self.q[None], lines=self.lines), *ends])
+        return self.points_at(self.q[None], lines=self.lines)
 
     def points_at(self, q: Array, parts: Sequence[Part] | None = None, lines: Sequence[Array] | None = None) -> Array:
         """(n, 3) [m] bodies and paths at poses q (t, nq), and corners of boxes around their parts, bones by default.
@@ -409,7 +408,7 @@ class Scene:
             if shapes is not None:
                 parts += shapes
                 continue
-            for end in self._ends(body.name) if body.shapes or bare else ():
+            for end in self._ends(body) if body.shapes or bare else ():
                 length = float(np.linalg.norm(end))
                 if length > MIN_LIMB_LENGTH:
                     radius = min(LIMB_RADIUS * length, 0.04 * max(length, 1.0))
@@ -438,20 +437,15 @@ class Scene:
         """The surfaces that muscles wrap, to be seen through, in a model without shapes; nothing in others."""
         return [] if any(self._own.values()) else [replace(part, color=SURFACE, opacity=0.25) for part in self.surfaces]
 
-    def _ends(self, name: str) -> Array:
+    def _ends(self, body: Body) -> Array:
         """(n, 3) [m] in the body's frame: origins of the bodies that it carries, at the present pose of their joints.
 
         Without any, the farthest of its centre of mass and attachments.
         """
-        system = self.model.system
-        if name == system.ground:
-            return np.zeros((0, 3))
-        R, p = self.poses[name]
-        carried = [self.poses[b.name][1] for b in system.bodies if b.parent == name]
+        R, p = self.poses[body.name]
+        carried = [self.poses[b.name][1] for b in self.model.system.bodies if b.parent == body.name]
         ends = [R.T @ (x - p) for x in carried if np.linalg.norm(x - p) > MIN_LIMB_LENGTH]
-        if ends:
-            return np.array(ends)
-        return np.array([farthest_point(self.model, system.bodies[system.body_names.index(name)])], dtype=float)
+        return np.array(ends or [farthest_point(self.model, body)], dtype=float)
 
     @cached_property
     def marker_balls(self) -> list[Part]:

@@ -127,10 +127,7 @@ def opened(
     """The scene of a model, its motions, and the loads beside the first, given or its own."""
     check_types(model=(model, (Model, *PATH)))
     folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
-    if not isinstance(model, Model):
-        file = Path(model)
-        model = load_model(str(model))
-        folders += [file.parent] if file.suffix else []
+    model = model if isinstance(model, Model) else load_model(str(model))
     folders += [model.file.parent] if model.file is not None else []
     folders += [folder / name for folder in folders for name in ("Geometry", "geometry")]
     folders += installed_geometry()

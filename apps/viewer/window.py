@@ -99,7 +99,7 @@ class Viewer:
         self.scene, self.films, self.model = scene, tuple(films), scene.model
         self.q, self.time, self.playing, self.speed = scene.q, films[0].time[0] if films else 0.0, False, 1.0
         self.color, self.activation = "activation", 0.0
-        self.reels: Any = Reels(scene, films, loads) if films else None
+        self.reels = Reels(scene, self.films or (Film("pose", np.zeros(1), scene.q[None]),), loads)
         self._painter: Any = None
         self._lock, self._closed = threading.RLock(), False
         self.access = Access()
@@ -151,14 +151,10 @@ class Viewer:
     def look(self) -> Look:
         """What is shown: a frame of the motion, or the pose q. Where the motion does not say what colours the muscles,
         their tensions at rest do, or the activation of the slider."""
-        still = not self.films
-        look = (
-            Look.plain(self.scene.start, len(self.model.muscles)) if still else self.reels.look(self.time, self.color)
-        )
-        known = self.scene.q if still else self.films[0].q[self.films[0].at(self.time)]
-        if not np.array_equal(self.q, known):
+        film, look = self.reels.films[0], self.reels.look(self.time, self.color)
+        if not np.array_equal(self.q, film.q[film.at(self.time)]):
             look = replace(look, frame=frames(self.model, self.q[None])[0])
-        if self.films and self.color in self.films[0].values:
+        if self.color in film.values:
             return look
         level = np.full(len(self.model.muscles), self.activation)
         if self.color == "activation":
