@@ -279,7 +279,10 @@ def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: 
         frame = _child(frames, "PhysicalOffsetFrame", joint, name=name)
         _child(frame, "socket_parent", joint, content=base)
         for ours, theirs in (("translation", f"location{place}"), ("orientation", f"orientation{place}")):
-            _child(frame, ours, _found(joint, theirs), content=text(joint, theirs, "0 0 0"))
+            if text(joint, theirs, ""):
+                value = joint.find(theirs)
+                value.tag = ours
+                frame.append(value)
 
 
 def _gather_coordinates(joint: Any) -> None:
@@ -287,11 +290,6 @@ def _gather_coordinates(joint: Any) -> None:
     if coordinates is not None:
         coordinates.tag = "coordinates"
         joint.append(coordinates)
-
-
-def _found(parent: Element, tag: str) -> Element:
-    child = parent.find(tag)
-    return parent if child is None else child
 
 
 # --------------------------------------------------------------------------------------------------------------
