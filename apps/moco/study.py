@@ -150,20 +150,17 @@ def read_bounds(reading: Reading) -> tuple[Bounds, list[PathCondition | Boundary
     default = None if holder is None else interval(holder, "bounds")
     found = own_bounds(reading, default or SPEEDS)
     given: set[str] = set()
-    for info in file.infos("state_infos"):
-        for name in _named(info, reading, is_state=True):
-            given |= {name} if info.bounds is not None else set()
-            ends = {"bounds": info.bounds, "initial": info.initial, "final": info.final}
-            for place, bounds in ends.items():
-                if bounds is not None:
-                    found[place][name] = bounds
+    for what in ("state", "control"):
+        for info in file.infos(f"{what}_infos"):
+            chosen, ends = _named(info, reading, what), {"initial": info.initial, "final": info.final}
+            if what == "control" and any(ends.values()):
+                reading.leave_out(info.element, "bounds of a control at an end")
+                ends = {}
+            if info.bounds is not None:
+                given.update(chosen)
+            for place, bounds in {"bounds": info.bounds, **ends}.items():
+                found[place] |= {} if bounds is None else dict.fromkeys(chosen, bounds)
     constraints = _bounds_of_angular_speeds(reading.model, found, given, default is not None)
-    for info in file.infos("control_infos"):
-        chosen = _named(info, reading, is_state=False)
-        if info.initial or info.final:
-            reading.leave_out(info.element, "bounds of a control at an end")
-        if info.bounds is not None:
-            found["bounds"] |= dict.fromkeys(chosen, info.bounds)
     for tag in ("input_control_infos", "input_control_infos_pattern"):
         inputs = file.phase.find(tag)
         if inputs is not None and len(list(inputs.iterchildren("*"))):
@@ -204,15 +201,15 @@ def _bounds_of_angular_speeds(
     return constraints
 
 
-def _named(info: VariableInfo, reading: Reading, is_state: bool) -> list[str]:
-    """The names that bounds are of."""
+def _named(info: VariableInfo, reading: Reading, what: str) -> list[str]:
+    """The names that bounds of a "state" or a "control" are of."""
     names = reading.names
     if info.is_pattern:
-        return names.matching(info.name, names.all_states if is_state else names.controls)
-    if is_state and info.name.endswith("/normalized_tendon_force"):
+        return names.matching(info.name, names.all_states if what == "state" else names.controls)
+    if what == "state" and info.name.endswith("/normalized_tendon_force"):
         reading.leave_out(info.element, "bounds of a tendon force, whose state is a fiber length here")
         return []
-    return [reading.named(info.element, "state" if is_state else "control", info.name)]
+    return [reading.named(info.element, what, info.name)]
 
 
 # ---- parameters ------------------------------------------------------------------------------------------------
@@ -304,16 +301,13 @@ def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
     root, names, model = reading.file.root, reading.names, reading.model
     own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
     held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
-    speeds = {end.rsplit("/", 1)[0]: velocity for end, velocity in names.speeds.items()}
-    values = {end.rsplit("/", 1)[0]: name for end, name in names.values.items()}
-    zeros: dict[str | None, float] = {
-        name: 0.0 for place, c in values.items() if c in held for name in (c, speeds.get(place, c))
-    }
+    coordinates = (c for c in names.values.values() if c in held)
+    zeros = dict.fromkeys((name for c in coordinates for name in (c, velocity_of(model.system, c))), 0.0)
     chosen = {label: names.state(label) for label in table if names.state(label)}
     reading.check_used(root, table, {*chosen.values()}, "allow_unused_references")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
     return track_states(
-        (root, reading), table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options
+        (root, reading), table, chosen, {**zeros, **own}, boolean(root, "scale_state_weights_with_range"), options
     )
 
 
