@@ -69,8 +69,13 @@ def drivable_coordinates(model: Model, skip_driven: bool) -> list[str]:
     """Coordinates of one velocity that no lock, no coupler and, if asked for, no actuator determines."""
     held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
     held |= {a.coordinate for a in model.actuators if isinstance(a, CoordinateActuator)} if skip_driven else set()
-    rates = {n: model.system.indices.velocities_of_coordinate(n) for n in model.system.coordinate_names}
-    return [n for n, rows in rates.items() if len(rows) == 1 and n not in held]
+    return [name for name in own_velocities(model.system) if name not in held]
+
+
+def own_velocities(system: ArticulatedSystem) -> dict[str, int]:
+    """The index of the velocity of every coordinate that has one of its own."""
+    rows = {name: system.indices.velocities_of_coordinate(name) for name in system.coordinate_names}
+    return {name: int(own[0]) for name, own in rows.items() if len(own) == 1}
 
 
 def units_on_ground(system: ArticulatedSystem) -> dict[str, str]:
@@ -222,7 +227,6 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
         raise ValueError("a trajectory of Moco needs a model; a problem of equations of one's own has none")
     layout = solution.layout
     every = replace(solution, layout=replace(layout, nodes=layout.having("w")))
-    values, speeds = _of_coordinates(plant.model, every.motion)
     labels = [f"/forceset/{name}" for name in (*plant.muscle_names, *plant.actuator_names)]
     labels += [f"/forceset/reserve_jointset_{label}" for label in _driven_coordinates(plant).values()]
     controls = dict(zip(labels, solution.controls_at(every.time).T, strict=True))
@@ -241,8 +245,8 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
         parts = label.split("/")
         return label if parts[2] not in apart else "/".join(("", *parts[2:]))
 
-    states, controls = ({in_file(label): x for label, x in group.items()}
-                        for group in (values | speeds | _of_muscles(plant, every), controls))  # fmt: skip
+    states = _of_coordinates(plant.model, every.motion) | _of_muscles(plant, every)
+    states, controls = ({in_file(label): x for label, x in group.items()} for group in (states, controls))
     return MocoTrajectory(every.time, states, controls, multipliers=multipliers, header=header)
 
 
@@ -260,7 +264,7 @@ def _in_set(label: str, apart: set[str]) -> str:
     return ("/jointset" if parts[-1] in ("value", "speed") else "/forceset") + label
 
 
-def _of_coordinates(model: SystemLike, motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:
+def _of_coordinates(model: SystemLike, motion: Motion) -> dict[str, Array]:
     """Values and speeds of all coordinates by Moco's names; some speeds are an angular velocity there."""
     frame = motion_from_states(motion.system, motion.time, motion.q, motion.u)
     values: dict[str, Array] = {}
@@ -275,7 +279,7 @@ def _of_coordinates(model: SystemLike, motion: Motion) -> tuple[dict[str, Array]
         labels = [f"/jointset/{joints[name]}/{name}/speed" for name in names]
         axes, rates = axes_of_angles(*(frame[name].to_numpy(float) for name in names[:2])), [speeds[n] for n in labels]
         speeds |= dict(zip(labels, matvec(axes, np.stack(rates, axis=-1)).T, strict=True))
-    return values, speeds
+    return values | speeds
 
 
 def joint_names(system: ArticulatedSystem) -> dict[str, str]:
@@ -286,19 +290,21 @@ def joint_names(system: ArticulatedSystem) -> dict[str, str]:
     return found
 
 
+def _label(state: str) -> str:
+    """'motor.activation' -> '/forceset/motor/activation'."""
+    return "/".join(("/forceset", *state.rsplit(".", 1)))
+
+
 def _of_muscles(plant: MuscledPlant, solution: Solution) -> dict[str, Array]:
     """Activations and normalized tendon forces by Moco's names."""
-    found, muscles = dict[str, Array](), plant.equations.muscled.muscles if plant.muscle_names else ()
-    for name, column in zip(plant.state_names, solution.states.T, strict=True):
-        owner, _, what = name.rpartition(".")
-        if what == ACTIVATION:
-            found[f"/forceset/{owner}/{ACTIVATION}"] = column
+    columns = zip(plant.state_names, solution.states.T, strict=True)
+    found = {_label(name): column for name, column in columns if name.endswith(f".{ACTIVATION}")}
     first, last = plant.law_states
     if last > first:
         motion, active = solution.motion, np.clip(np.asarray(solution.activation), 0, 1)
         states = solution.states[:, first:last]
         tension = muscle_forces(plant.equations.muscled, motion.q, motion.speeds, active, states)
-        for k, muscle in enumerate(muscles):
+        for k, muscle in enumerate(plant.equations.muscled.muscles):
             if isinstance(muscle.law, HillLaw) and muscle.law.states:
                 found[f"/forceset/{muscle.name}/{TENDON}"] = tension[:, k] / muscle.law.max_isometric_force
     return found
@@ -308,8 +314,7 @@ def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
     """'<joint>_<coordinate>' of every torque, by the name of its control; a velocity without a coordinate of its own
     keeps its name."""
     first, system = len(plant.muscle_names) + len(plant.actuator_names), system_of(plant.model)
-    columns = {name: system.indices.velocities_of_coordinate(name) for name in system.coordinate_names}
-    rows = {int(own[0]): name for name, own in columns.items() if len(own) == 1}
+    rows = {k: name for name, k in own_velocities(system).items()}
     joints, found = joint_names(system), {}
     for control, place in zip(plant.control_names[first:], plant.torque_indices, strict=True):
         name = rows.get(int(place), system.velocity_names[place])
@@ -359,12 +364,8 @@ def _known_states(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array]:
             f"guess: the trajectory has states that the problem has not: {', '.join(unknown)}; muscles and actuators "
             f"of the problem: {', '.join(sorted(parts)) or 'none'}"
         )
-    labels = {name: f"/forceset/{name.replace('.', '/')}" for name in plant.state_names}
-    return {
-        k: trajectory.states[labels[name]]
-        for k, name in enumerate(plant.state_names)
-        if labels[name] in trajectory.states
-    }
+    labels = enumerate(map(_label, plant.state_names))
+    return {k: trajectory.states[label] for k, label in labels if label in trajectory.states}
 
 
 def _known_controls(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array]:

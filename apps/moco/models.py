@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.moco import drivable_coordinates, joint_names, units_on_ground, velocity_of
+from myoquat.analysis.control.moco import (
+    drivable_coordinates,
+    joint_names,
+    own_velocities,
+    units_on_ground,
+    velocity_of,
+)
 from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core import frozen, pandas as pd
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
@@ -56,8 +62,7 @@ class MocoNames:
         """Those of a model. added: the velocities of actuators that operators have added, by the actuators' names."""
         system, joints = model.system, joint_names(model.system)
         plain = [n for n in system.coordinate_names if n in joints]
-        rates = {n: system.indices.velocities_of_coordinate(n) for n in plain}
-        one = {n: system.velocity_names[int(rows[0])] for n, rows in rates.items() if len(rows) == 1}
+        one = {n: system.velocity_names[k] for n, k in own_velocities(system).items() if n in joints}
         active = *(m.name for m in model.muscles if m.activation_dynamics), *(a.name for a in delayed(model).values())
         controls = {name: name for name in (*model.muscle_names, *model.control_names)}
         return cls(

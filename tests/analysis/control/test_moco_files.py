@@ -102,6 +102,12 @@ def test_guess_starts_at_the_solution(problem, solution, trajectory):
     assert np.allclose(begun["muscle.activation"], solution["muscle.activation"], atol=1e-6)
     assert np.allclose(begun.controls_at(begun.time), solution.controls_at(solution.time), atol=1e-5)
     assert problem.solve(trajectory).objective == pytest.approx(solution.objective, rel=1e-5)
+    muscle, columns = replace(problem.model.muscles[0], name="m.1"), ({}, {})
+    for renamed, group in zip(columns, (trajectory.states, trajectory.controls), strict=True):
+        renamed |= {label.replace("muscle", "m.1"): x for label, x in group.items()}
+    model, bounds = replace(problem.model, muscles=(muscle,)), {"m.1.activation": (0.01, 1.0)}
+    dotted = replace(problem, model=model, bounds=bounds).posed(MocoTrajectory(trajectory.time, *columns))
+    assert np.array_equal(dotted.x, problem.posed(trajectory).x)
 
 
 def test_guess_of_a_ball_joint_and_a_free_duration_starts_at_the_trajectory():
