@@ -297,26 +297,20 @@ def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
     system, rates = model.system, velocity_of(model.system)
     names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
     indices_of("coordinate", names, _coordinate_names(system))
-    found: set[int] = set()
-    whole: set[str] = set()
-    for ball in balls(system):
-        if set(ball.angles.names) <= set(names):
-            whole |= set(ball.angles.names)
-            found |= set(range(ball.omega.start, ball.omega.stop))
+    groups: list[tuple[Sequence[str], Iterable[int]]] = [((name,), (k,)) for name, k in rates.items()]
+    groups += [(ball.angles.names, range(ball.omega.start, ball.omega.stop)) for ball in balls(system)]
     for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
-        slides = system.coordinate_names[iq.start : iq.start + 3]
-        if body.joint.span == "all" and set(slides) <= set(names):
-            whole |= set(slides)
-            found |= set(range(iu.start, iu.start + 3))
-    for name in (name for name in names if name not in whole):
-        if name not in rates:
+        if body.joint.span == "all":
+            groups.append((system.coordinate_names[iq.start : iq.start + 3], range(iu.start, iu.start + 3)))
+    held = [(group, velocities) for group, velocities in groups if {*group} <= {*names}]
+    for name in names:
+        if not any(name in group for group, _ in held):
             raise ModelError(
                 f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
                 "alone. Leave this joint in the file's angles (with_rotations takes a mapping)",
                 element=f"coordinate {name!r}",
             )
-        found.add(rates[name])
-    return frozenset(found)
+    return frozenset(k for _, velocities in held for k in velocities)
 
 
 def _bounds(

@@ -16,7 +16,6 @@ Sources:
 - knee: Grood and Suntay, with the axes of the hip's segments
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,8 @@ def joint_angles(
         rest = _rest(motion, relative_to, (proximal, distal), axes)
         Q = quaternion_multiply(Q, quaternion_conjugate(rest))
     Q = Q * MIRROR if side == "left" else Q
-    names, values, condition = _reader(convention)(continuous_quaternions(Q))
+    with np.errstate(divide="ignore", invalid="ignore"):  # conditions at the lock
+        names, values, condition = _read(convention, continuous_quaternions(Q))
     source = ISB[group].source if (group := convention.removeprefix("ISB ")) in ISB else ""
     return JointAngles(motion.time, names, values, condition, f"{convention}, {source}" if source else convention)
 
@@ -250,21 +250,19 @@ def _rest(
 Reading = tuple[tuple[str, ...], Array, Array]
 
 
-def _reader(convention: str) -> Callable[[Array], Reading]:
+def _read(convention: str, Q: Array) -> Reading:
+    """The names of the angles, (t, 3) their values and (t,) their condition."""
     group = convention.removeprefix("ISB ")
     name, _, axis = convention.partition(" ")
     if group in ISB:
-        return lambda Q: _euler(Q, ISB[group])
+        return _euler(Q, ISB[group])
     if convention in SEQUENCES:
-        names = tuple(
-            f"{place}_{letter}" for place, letter in zip(("first", "second", "third"), convention, strict=True)
-        )
-        return lambda Q: _euler(Q, Convention(convention, names))  # type: ignore[arg-type]
+        first, second, third = list(convention)
+        return _euler(Q, Convention(convention, (f"first_{first}", f"second_{second}", f"third_{third}")))
     if convention == "helical":
-        return _helical
+        return _helical(Q)
     if name in ("swing-twist", "tilt-torsion") and axis in ("x", "y", "z"):
-        read = _swings if name == "swing-twist" else _tilts
-        return lambda Q: read(Q, "xyz".index(axis))
+        return (_swings if name == "swing-twist" else _tilts)(Q, "xyz".index(axis))
     raise ValueError(
         f"unknown convention {convention!r}; known: {', '.join(ISB)}, a sequence such as 'ZXY', 'swing-twist x', "
         "'tilt-torsion x' (about x, y or z), 'helical'"
@@ -288,24 +286,18 @@ def _swings(Q: Array, axis: int) -> Reading:
     across = [i for i in range(3) if i != axis]
     size = np.linalg.norm(swing, axis=-1)
     values = np.column_stack([swing[:, across], np.unwrap(twist)])
-    with np.errstate(divide="ignore"):
-        condition = 1 / np.maximum(np.cos(size / 2), 0.0)
-    return (*(f"swing_{'xyz'[i]}" for i in across), "twist"), values, condition
+    return (*(f"swing_{'xyz'[i]}" for i in across), "twist"), values, 1 / np.maximum(np.cos(size / 2), 0.0)
 
 
 def _tilts(Q: Array, axis: int) -> Reading:
     values = tilt_torsion(Q, axis)
     values[:, 0], values[:, 2] = np.unwrap(values[:, 0]), np.unwrap(values[:, 2])
-    with np.errstate(divide="ignore"):
-        condition = 1 / np.abs(np.sin(values[:, 1]))
-    return ("azimuth", "tilt", "torsion"), values, condition
+    return ("azimuth", "tilt", "torsion"), values, 1 / np.abs(np.sin(values[:, 1]))
 
 
 def _helical(Q: Array) -> Reading:
     """The rotation vector, whose angle may pass half a turn: continuous with the quaternion's sign."""
     v = quaternion_log(np.where(Q[:1, :1] < 0, -Q, Q)) if len(Q) else np.zeros((0, 3))
-    angle = np.linalg.norm(v, axis=-1)
-    half = angle / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        condition = np.where(half < 1e-6, 1.0, half / np.abs(np.sin(half)))
+    half = np.linalg.norm(v, axis=-1) / 2
+    condition = np.where(half < 1e-6, 1.0, half / np.abs(np.sin(half)))
     return ("helical_x", "helical_y", "helical_z"), v, condition
