@@ -807,8 +807,8 @@ def _stride(events: GaitEvents, feet: Feet, side: str, start: float, end: float)
     if np.isfinite([own_off, off, strike]).all():
         contacts = [(start, off), (strike, end)] if off < strike else [(strike, off)]  # the latter where a foot runs
         both = sum(max(0.0, min(b, own_off) - a) for a, b in contacts)
-    nowhere = np.full(2, np.nan)
-    first, between, last = (feet.get(key, nowhere) for key in ((side, start), (other, strike), (side, end)))
+    unknown = np.full(2, np.nan)
+    first, between, last = (feet.get(key, unknown) for key in ((side, start), (other, strike), (side, end)))
     stride, (step, width) = last[0] - first[0], last - between
     return {
         "side": side, "start": start, "end": end,
