@@ -90,7 +90,19 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
     )
     assert [p.name for p in run_setup(setup)] == ["a.mot", "a.mot_orientationErrors.sto"]
     run_setup(folder / "placer.xml")
-    assert len(read_sensor_frames(folder / "placed.osim")) == len(BODIES)
+    frames = read_sensor_frames(folder / "placed.osim")
+    assert len(frames) == len(BODIES)
+    name, body, orientation, _ = frames[-1]
+    frame = f"""<PhysicalOffsetFrame name="turned"><socket_parent>/bodyset/{body}</socket_parent>
+        <orientation>1.5707963267948966 0 0</orientation></PhysicalOffsetFrame>"""
+    text = (folder / "placed.osim").read_text()
+    at = text.index(f'<PhysicalOffsetFrame name="{name}">')
+    moved = text[at:].replace(f"/bodyset/{body}<", f"/bodyset/{body}/turned<", 1)
+    (folder / "placed.osim").write_text(text[:at] + frame + moved)
+    found = read_sensor_frames(folder / "placed.osim")[-1]
+    quarter = np.array([1.0, 1.0, 0.0, 0.0]) / np.sqrt(2.0)
+    assert found.body == body
+    assert abs(np.dot(found.orientation, quaternion_multiply(quarter, np.array(orientation)))) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
