@@ -112,7 +112,6 @@ class Module:
         self._functions: dict[str, str] = {}
         self._globals: list[str] = []
         self._declarations: dict[str, str] = {}
-        self._names_of_code: dict[tuple[str, str, str], str] = {}  # of functions by what follows their name
         self._names_of_numbers: dict[bytes, str] = {}
         self._units = units
         self.shared: dict[str, Any] = {}  # what is known of functions that several others call, by name
@@ -146,17 +145,6 @@ class Module:
         self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
         if self._units:
             self._units.define(name, f"declare {head}", text, shared, quick)
-
-    def define_unless_known(
-        self, name: str, parameters: str, body: "Builder", facts: str = "", quick: bool = False
-    ) -> str:
-        """Name of a function without a result that has this code: one that is there already, or else `name`, which is
-        defined."""
-        code = "\n".join(body.lines)
-        known = self._names_of_code.setdefault((parameters, facts, code), name)
-        if known == name:
-            self.define(name, "void", parameters, body, facts=facts, quick=quick)
-        return known
 
     def expect(self, name: str, parameters: str = "ptr %frame") -> str:
         """Name of a function without a result that is defined later."""

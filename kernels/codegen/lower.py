@@ -217,15 +217,12 @@ def emit_straight(
             parts[starts[level]].passed.append((index, place))
     function = _Straight(module, tape, ends[0], parameters, computed, _spill_slots(tape, parts, part_of, frame))
     if len(parts) == 1 and not several:
-        listed_parameters, code, facts = function.write(name, parts[0])
-        module.define(name, "void", listed_parameters, code, facts=facts)
+        function.define(name, parts[0])
         return
     steps = list[Call]()
     for number, part in enumerate(parts):
-        own_name = f"{name}_{number}"
-        written = function.write(own_name, part)
-        steps += [] if part.before is None else [part.before]
-        steps.append(Call(module.define_unless_known(own_name, *written, quick=several and bool(calls))))
+        function.define(f"{name}_{number}", part, quick=several and bool(calls))
+        steps += [Call(f"{name}_{number}")] if part.before is None else [part.before, Call(f"{name}_{number}")]
     write_calls(module, name, frame, parameters, steps, several)
 
 
@@ -261,8 +258,8 @@ class _Straight:
     spills: dict[int, int]
     last: dict[str, int] = field(default_factory=dict)
 
-    def write(self, name: str, part: _Part) -> tuple[str, Builder, str]:
-        """Parameters, code and facts of the function of a part.
+    def define(self, name: str, part: _Part, quick: bool = False) -> None:
+        """Define the function of a part.
 
         Between the calls of a function over several blocks, parts mostly copy numbers. They are `quick`: LLVM takes
         half the time without optimizing, and its code as long.
@@ -286,7 +283,8 @@ class _Straight:
         slots.fill(b, f"{name}_constants", fixed)
         b.line("ret void")
         reach = {base: f" dereferenceable({8 * b.lanes * (slot + 1)})" for base, slot in self.last.items()}
-        return ", ".join(f"ptr align 8{reach.get(p, '')} {p}" for p in self.parameters), b, "nofree nosync"
+        listed = ", ".join(f"ptr align 8{reach.get(p, '')} {p}" for p in self.parameters)
+        self.module.define(name, "void", listed, b, facts="nofree nosync", quick=quick)
 
     def _place(self, index: int) -> Place:
         """Where an input, or a value of an earlier part, is."""

@@ -3,7 +3,6 @@
 Few numbers are moved one by one, many in a loop, so that the code does not grow with them.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -18,7 +17,6 @@ from .ir import Builder, Module, double
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
 _MAX_UNROLLED_MOVES = 16  # moves that are written one by one
-_MIN_RUN_LENGTH = 8  # neighbours that are moved to neighbours without a table
 _MOVES_PER_ITERATION = 4  # moves of one turn of a loop
 
 
@@ -34,41 +32,23 @@ class Place(NamedTuple):
 
 
 def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
-    """From slots to others: neighbours to neighbours in loops, others by tables of that name if they are many."""
-    rest: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for (source, target), length in _runs(pairs):
-        if length >= _MIN_RUN_LENGTH:
-            copy_port(b, Port(source.slot, length), Port(target.slot, length), (source.base, target.base))
-        else:
-            own = rest.setdefault((source.base, target.base), [])
-            own += [(source.slot + k, target.slot + k) for k in range(length)]
-    for number, (bases, moves) in enumerate(rest.items()):
-        _scattered(b, f"{name}_{number}", bases, moves)
-
-
-def _runs(pairs: Sequence[tuple[Place, Place]]) -> list[tuple[tuple[Place, Place], int]]:
-    """Neighbours that are moved to neighbours: the first of them, and how many there are."""
-    begun: list[int] = []
-    previous = Place(-1, ""), Place(-1, "")
-    for number, (source, target) in enumerate(pairs):
-        if ((source.slot - 1, source.base), (target.slot - 1, target.base)) != previous:
-            begun.append(number)
-        previous = source, target
-    return [(pairs[first], end - first) for first, end in itertools.pairwise([*begun, len(pairs)])]
-
-
-def _scattered(b: Builder, name: str, bases: tuple[str, str], moves: Sequence[tuple[int, int]]) -> None:
-    """The slots (from, to), counted from these bases."""
-    if len(moves) <= _MAX_UNROLLED_MOVES:
-        for source, target in moves:
-            b.store(b.load(b.slot(bases[0], source)), b.slot(bases[1], target))
-        return
-    name, count = _offsets(b, name, np.array(moves))
-    with b.loop(0, count, _MOVES_PER_ITERATION) as counter:
-        for k in range(_MOVES_PER_ITERATION):
-            row = _row(b, name, counter, 16, k)
-            here, there = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
-            b.store(b.load(b.offset(bases[0], here)), b.offset(bases[1], there))
+    """From slots to others, by tables of that name if they are many."""
+    by_bases: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for source, target in pairs:
+        by_bases.setdefault((source.base, target.base), []).append((source.slot, target.slot))
+    for number, ((here, there), moves) in enumerate(by_bases.items()):
+        if len(moves) <= _MAX_UNROLLED_MOVES:
+            for first, second in moves:
+                b.store(b.load(b.slot(here, first)), b.slot(there, second))
+            continue
+        rest = -len(moves) % _MOVES_PER_ITERATION  # the last one again until there are whole turns of the loop
+        offsets = np.array([*moves, *[moves[-1]] * rest], dtype=np.int64) * (8 * b.lanes)
+        table = b.module.constants_unless_known(f"{name}_{number}", offsets)
+        with b.loop(0, len(offsets), _MOVES_PER_ITERATION) as counter:
+            row = b.offset(f"@{table}", b.let(f"mul i64 {counter}, 16"))
+            for k in range(_MOVES_PER_ITERATION):
+                taken, given = (b.load(b.offset(row, 16 * k + 8 * j), "i64") for j in (0, 1))
+                b.store(b.load(b.offset(here, taken)), b.offset(there, given))
 
 
 def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
@@ -81,18 +61,6 @@ def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
     slot_of = {bits: k for k, bits in enumerate(distinct)}
     table = f"@{b.module.constants_unless_known(name, np.repeat([*distinct.values()], b.lanes))}"
     copy(b, f"{name}_targets", [(Place(slot_of[double(number)], table), place) for number, place in values])
-
-
-def _offsets(b: Builder, name: str, slots: np.ndarray) -> tuple[str, int]:
-    """Name and length of the table of the bytes from the base, its last row again until its length is whole turns of a
-    loop."""
-    rest = -len(slots) % _MOVES_PER_ITERATION
-    table = np.concatenate([slots, slots[-1:].repeat(rest, axis=0)]).astype(np.int64) * (8 * b.lanes)
-    return b.module.constants_unless_known(name, table), len(table)
-
-
-def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
-    return b.offset(f"@{name}", b.let(f"mul i64 {b.let(f'add i64 {counter}, {k}')}, {size}"))
 
 
 def turns(b: Builder, length: int) -> Iterator[At]:
