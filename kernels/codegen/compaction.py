@@ -17,7 +17,6 @@ from typing import TypeAlias
 from .ir import Builder, Module
 
 BLOCKS_PER_CALL = 64  # of W states that go together: of 512 enough need a rare step to fill the registers with them
-_NUMBERS_PER_ITERATION = 4  # numbers of a lane that are moved in one turn of a loop
 _HEADER_BYTES = 64  # at the beginning of a loop's frame: how many states go on, and which of them moved last, 8 each
 
 Blocks: TypeAlias = tuple[str, str | int]  # of an array: the address of the first, and the bytes from block to block
@@ -123,14 +122,8 @@ def _ended(module: Module) -> str:
 def _move(b: Builder, source: str, target: str, length: str, llvm_type: str = "double") -> None:
     """So many numbers of a lane, or of all lanes of a block, from address to address."""
     size = 8 * b.lanes
-    end = b.let(f"mul i64 {length}, {size}")
-    whole = b.let(f"and i64 {end}, {-size * _NUMBERS_PER_ITERATION}")
-    for first, last, count in (("0", whole, _NUMBERS_PER_ITERATION), (whole, end, 1)):
-        with b.loop(first, last, size * count) as at:
-            here, there = (b.offset(base, at) for base in (source, target))
-            numbers = [b.load(b.offset(here, size * k), llvm_type) for k in range(count)]
-            for k, number in enumerate(numbers):
-                b.store(number, b.offset(there, size * k), llvm_type)
+    with b.loop(0, b.let(f"mul i64 {length}, {size}"), size) as at:
+        b.store(b.load(b.offset(source, at), llvm_type), b.offset(target, at), llvm_type)
 
 
 def _function(module: Module, name: str, head: str, write: Callable[[Builder], None], shared: bool = True) -> str:

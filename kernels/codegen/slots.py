@@ -17,7 +17,6 @@ from .ir import Builder, Module, double
 At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: the address of a turn's components
 
 _MAX_UNROLLED_MOVES = 16  # moves that are written one by one
-_MOVES_PER_ITERATION = 4  # moves of one turn of a loop
 
 
 class Place(NamedTuple):
@@ -41,14 +40,12 @@ def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
             for first, second in moves:
                 b.store(b.load(b.slot(here, first)), b.slot(there, second))
             continue
-        rest = -len(moves) % _MOVES_PER_ITERATION  # the last one again until there are whole turns of the loop
-        offsets = np.array([*moves, *[moves[-1]] * rest], dtype=np.int64) * (8 * b.lanes)
+        offsets = np.array(moves, dtype=np.int64) * (8 * b.lanes)
         table = b.module.constants_unless_known(f"{name}_{number}", offsets)
-        with b.loop(0, len(offsets), _MOVES_PER_ITERATION) as counter:
-            row = b.offset(f"@{table}", b.let(f"mul i64 {counter}, 16"))
-            for k in range(_MOVES_PER_ITERATION):
-                taken, given = (b.load(b.offset(row, 16 * k + 8 * j), "i64") for j in (0, 1))
-                b.store(b.load(b.offset(here, taken)), b.offset(there, given))
+        with b.loop(0, 16 * len(moves), 16) as at:
+            row = b.offset(f"@{table}", at)
+            taken, given = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
+            b.store(b.load(b.offset(here, taken)), b.offset(there, given))
 
 
 def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
