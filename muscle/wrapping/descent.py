@@ -25,7 +25,7 @@ MAX_RESIDUAL = 3e-9  # by which an iteration changes a solved path
 EXACT_CHANGE = 3e-13  # by which it changes one that needs no step of Newton's method more: rounding errors
 MAX_ITERATIONS = 60  # near a saddle point of the length they converge slowly
 FIRST_DELAY = 2.0  # iterations after a step of Newton's method that led astray
-ROUGH_ITERATIONS = 2  # the first ones, in which plane paths stand for those over ellipsoids
+ROUGH_ITERATIONS = 2  # the first ones, in which plane paths or known contacts stand for those over ellipsoids
 BACK = 0.01  # how far a path may be from one that was found, after the rough iterations, if it comes back to that
 MAX_CHANGES = 8  # iterations that change the touched surfaces, until one of these is passed over
 MAX_MOVES = 2  # surfaces that take another place in the order
@@ -204,7 +204,8 @@ def _iterated(was: Found, known: Known, state: _State, newton: Array, where: Arr
     first = 0.0 if any(own.ring for own in known.segment.types) else float(ROUGH_ITERATIONS)
     for i, (old, active) in enumerate(zip(was.contacts, was.active, strict=True)):
         warm = old.on & (old.arc > 0) & (newton | state.refines | known.stays)
-        new = route.contact(i, where, warm, (state.iterations < first) & ~warm & ~newton).passed_over(~active)
+        rough = (state.iterations < first) & ~newton & (~warm | (state.delay <= FIRST_DELAY))
+        new = route.contact(i, where, warm, rough).passed_over(~active)
         route, moved = route.touching(i, new), joined([new.P - old.P, new.Q - old.Q])
         residual = residual + np.where(old.on & new.on, np.sum(moved * moved, axis=-1), 0.0)
         residual = np.where(differ(old.on, new.on) | ~(new.missed <= MAX_RESIDUAL), np.inf, residual)
