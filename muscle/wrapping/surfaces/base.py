@@ -1,20 +1,18 @@
 """A surface that a path wraps around, and where the path touches it."""
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from myoquat.core import Array, Record, frozen
-from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.ranges import MAX_NUMBER, check_vector, is_plausible
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.loads import check_part
 
 from .vectors import always
 
@@ -151,13 +149,13 @@ class Wrap(Record, ABC):
 
     constants: ClassVar[tuple[str, ...]] = ("hint",)
     body: str
-    position: tuple[float, ...] = (0.0, 0.0, 0.0)
-    orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    position: Annotated[tuple[float, ...], 3] = (0.0, 0.0, 0.0)
+    orientation: Annotated[tuple[float, ...], 4] = (1.0, 0.0, 0.0, 0.0)
     quadrant: str = "all"
     rule: str = "shortest"
     points: tuple[int, int] | None = None
     name: str = ""
-    hint: tuple[float, ...] | None = None
+    hint: Annotated[tuple[float, ...], 3] | None = None
     method: str = field(default="hybrid", compare=False)
 
     kind: ClassVar[str] = "wrap"
@@ -170,40 +168,28 @@ class Wrap(Record, ABC):
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         """ModelError for a body that the system lacks, impossible numbers, or points that a path of `count` lacks."""
-        what = f"the {self.kind} {self.name!r}" if self.name else f"the {self.kind}"
-        check_bodies(system, self.body, element=element, what=f"{what}: ")
-        check_vector(f"{what}: position must be three finite numbers", self.position, element=element)
-        if len(self.orientation) != 4 or not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
-            raise ModelError(f"{what}: orientation must be a unit quaternion, not {self.orientation}", element=element)
-        if self.quadrant not in ("all", *self.quadrants):
+        what = f"{self._words}: "
+        check_part(self, system, element, what)
+        for key, allowed in (("quadrant", ("all", *self.quadrants)), ("rule", self.rules)):
+            if (value := getattr(self, key)) not in allowed:
+                raise ModelError(f"{what}{key} is one of {', '.join(allowed)}, not {value!r}", element=element)
+        if self.hint is not None and self.quadrant != "all":
+            raise ModelError(f"{what}give a quadrant or a hint, not both", element=element)
+        if self.hint is not None and not self.tells_side(self.hint):
             raise ModelError(
-                f"{what}: quadrant is one of all, {', '.join(self.quadrants)}, not {self.quadrant!r}", element=element
+                f"{what}hint {self.hint} lies in the middle of it; give a point on the side where the path passes",
+                element=element,
             )
-        if self.rule not in self.rules:
-            raise ModelError(f"{what}: rule is one of {', '.join(self.rules)}, not {self.rule!r}", element=element)
-        self._check_hint(what, element)
         if self.points is not None and not 0 <= self.points[0] < self.points[1] < count:
             raise ModelError(
-                f"{what}: points must be two numbers from 0 to {count - 1}, the first below the second, "
+                f"{what}points must be two numbers from 0 to {count - 1}, the first below the second, "
                 f"not {self.points}",
                 element=element,
             )
-        for name, size in self.sizes().items():
-            if not (is_plausible(size) and size > 0):
-                allowed = f"at most {MAX_NUMBER:g}" if math.isfinite(size) and size > 0 else "positive"
-                raise ModelError(f"{what}: {name} must be {allowed}, not {size}", element=element)
 
-    def _check_hint(self, what: str, element: str) -> None:
-        if self.hint is None:
-            return
-        check_vector(f"{what}: hint must be three finite numbers", self.hint, element=element)
-        if self.quadrant != "all":
-            raise ModelError(f"{what}: give a quadrant or a hint, not both", element=element)
-        if not self.tells_side(self.hint):
-            raise ModelError(
-                f"{what}: hint {self.hint} lies in the middle of it; give a point on the side where the path passes",
-                element=element,
-            )
+    @property
+    def _words(self) -> str:
+        return f"the {self.kind} {self.name!r}" if self.name else f"the {self.kind}"
 
     def tells_side(self, hint: tuple[float, ...]) -> bool:
         """Whether a path can be passed on the side of a point of the surface's frame, or need not be."""

@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import Positive
 from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -55,7 +56,7 @@ class Winding:
 class RoundWrap(Wrap):
     """A surface of `radius` [m] that paths pass as strings around a circle: a sphere or a cylinder."""
 
-    radius: float
+    radius: Positive
 
     rules: ClassVar[tuple[str, ...]] = ("shortest", "mujoco", "mujoco3", *ANGLE_TOLERANCE)
 

@@ -1,11 +1,12 @@
 """The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, frozen
+from myoquat.joints.ranges import Range
 from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -40,15 +41,12 @@ class WrapCylinder(RoundWrap):
     array([0.  , 0.01, 0.01])
     """
 
-    length: float = np.inf
+    length: Annotated[float, Range(0.0, open_low=True, infinite=True)] = np.inf
 
     kind: ClassVar[str] = "cylinder"
     shape: ClassVar[str] = "cylinder"
     across: ClassVar[tuple[float, float, float]] = (1.0, 1.0, 0.0)
     quadrants: ClassVar[tuple[str, ...]] = ("+x", "-x", "+y", "-y")
-
-    def sizes(self) -> dict[str, float]:
-        return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The radius by the mean across the axis, the length along it."""

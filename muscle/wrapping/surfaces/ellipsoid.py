@@ -14,11 +14,12 @@ rule integrates it.
 """
 
 from functools import reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from myoquat.core import Array, frozen
+from myoquat.joints.ranges import Range
 from myoquat.joints.vectors import cross, dot, joined
 from myoquat.kernels import call_where, choose, fixed_point
 from myoquat.kernels.symbolic.arrays import as_array
@@ -81,7 +82,7 @@ class WrapEllipsoid(Wrap):
     (0.042, True)
     """
 
-    radii: tuple[float, float, float]
+    radii: Annotated[tuple[float, float, float], Range(0.0, open_low=True)]
 
     kind: ClassVar[str] = "ellipsoid"
     shape: ClassVar[str] = "ellipsoid"

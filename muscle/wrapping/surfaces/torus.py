@@ -5,6 +5,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core import Array, frozen
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import Positive
 from myoquat.joints.vectors import dot, joined
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -44,8 +47,8 @@ class WrapTorus(Wrap):
     (True, 0.0077)
     """
 
-    ring_radius: float
-    tube_radius: float
+    ring_radius: Positive
+    tube_radius: Positive
 
     kind: ClassVar[str] = "torus"
     shape: ClassVar[str] = "torus"
@@ -55,8 +58,11 @@ class WrapTorus(Wrap):
     def solved(self) -> bool:
         return True
 
-    def sizes(self) -> dict[str, float]:
-        return {**super().sizes(), "ring_radius - tube_radius": self.ring_radius - self.tube_radius}
+    def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
+        super().check(system, element, count)
+        if not self.tube_radius < self.ring_radius:
+            radii = f"tube_radius {self.tube_radius} must be below ring_radius {self.ring_radius}"
+            raise ModelError(f"{self._words}: {radii}", element=element)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """Both radii by the mean in the plane of the ring."""

@@ -133,8 +133,8 @@ def test_files_and_stretched_bodies_keep_hints(tmp_path):
     [
         (replace(SPHERE, hint=(0.0, 0.0, 0.0)), "middle of it"),
         (replace(CYLINDER, hint=(0.0, 0.0, 1.0)), "middle of it"),
-        (replace(SPHERE, hint=(0.0, 1.0)), "three finite numbers"),
-        (replace(SPHERE, hint=(0.0, np.nan, 0.0)), "three finite numbers"),
+        (replace(SPHERE, hint=(0.0, 1.0)), "3 finite numbers"),
+        (replace(SPHERE, hint=(0.0, np.nan, 0.0)), "3 finite numbers"),
         (replace(SPHERE, hint=(0.0, 1.0, 0.0), quadrant="+x"), "not both"),
     ],
 )

@@ -308,9 +308,9 @@ def test_ends_on_one_line_with_the_centre(case):
     [
         (replace(SPHERE, body="missing"), "body 'missing' does not exist"),
         (replace(CYLINDER, quadrant="+z"), "quadrant is one of all, "),
-        (replace(ELLIPSOID, radii=(0.1, np.nan, 0.1)), "radius y must be positive"),
+        (replace(ELLIPSOID, radii=(0.1, np.nan, 0.1)), "radii must be 3 finite numbers, not"),
         (replace(SPHERE, orientation=(1.0, 1.0, 0.0, 0.0)), "unit quaternion"),
-        (replace(SPHERE, position=(0.0, 0.0)), "three finite numbers"),
+        (replace(SPHERE, position=(0.0, 0.0)), "position must be 3 finite numbers"),
         (replace(SPHERE, points=(1, 1)), "points must be two numbers from 0 to 1"),
     ],
 )
