@@ -20,10 +20,15 @@ from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_leng
 from myoquat.muscle.coordinates import follow
 
 MAX_POSES = 10**7  # drawn at once, which takes some minutes
-MOST_NAMES = 6  # of coordinates, in a line
+MOST_NAMES = 6  # of coordinates or muscles, in a line
 FULL_TURN, WIDEST_LENGTH_M = 2 * np.pi - 1e-3, 2.0  # [rad, m] ranges as wide say nothing about a joint
 NEAR_ANGLE, NEAR_LENGTH_M = np.pi / 6, 0.1  # [rad, m] either side of the start, where coordinates of these are drawn
 NEAR_START = "within 30 degrees or 0.1 m of the start, as their ranges are a full turn, 2 m or wider"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(printable, names[:MOST_NAMES])) + more
 
 
 @frozen
@@ -45,8 +50,7 @@ class PoseSample:
         lines = [f"{self.drawn} poses of {self.source}." if self.source else f"{self.drawn} random poses."]
         for rule, names in self.rules.items():
             if names:
-                more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-                lines.append(f"  {rule}: {', '.join(map(printable, names[:MOST_NAMES]))}{more}")
+                lines.append(f"  {rule}: {_listed(names)}")
         if self.constraints:
             many = "s" * (self.constraints > 1)
             lines.append(f"  brought onto {self.constraints} constraint{many} and kept: {len(self.q)}")
@@ -132,7 +136,7 @@ OTHER_POINT, JUMP, UNSOLVED, FAST_CHANGE = (
     "rate changes too fast",
 )
 LEFT_OUT = "pose", "muscle", "reason", "difference [m/s]"  # columns, before those of the coordinates
-MOST_POSES, MOST_MUSCLES = 8, 6  # that a text names
+MOST_POSES = 8  # that a text names
 POWER_TOLERANCE = 1e-8  # [m/s] at |u| = 1
 
 
@@ -211,7 +215,11 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
     rows = ((difference > POWER_TOLERANCE) & (reasons == "")).any(axis=-1)
     difference[rows], uncertain = _refined(model, q[rows], u[rows], rate[rows], mine[rows])
     reasons[rows] = np.where((reasons[rows] == "") & uncertain, FAST_CHANGE, reasons[rows])
-    kept = reasons == ""
+    kept, names = reasons == "", np.array(model.muscle_names, dtype=object)
+    at, muscles = np.nonzero(~kept)
+    columns = at, names[muscles], reasons[at, muscles], difference[at, muscles]
+    coordinates = dict(zip(system.coordinate_names, q[at].T, strict=True))
+    left_out = pd.DataFrame(dict(zip(LEFT_OUT, columns, strict=True)) | coordinates)
     error = np.where(kept, difference, 0.0).max(axis=0, initial=0.0)
     scale = np.abs(mine).max(axis=0, initial=0.0)
     table = pd.DataFrame(
@@ -224,7 +232,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
         },
         index=pd.Index(model.muscle_names, name="muscle"),
     )
-    return PowerCheck(table, sample.to_text(), _left_out(model, q, reasons, difference))
+    return PowerCheck(table, sample.to_text(), left_out)
 
 
 def _ends(model: Model, q: np.ndarray, u: np.ndarray, step: float) -> list[np.ndarray]:
@@ -246,19 +254,6 @@ def _refined(
     change = (finer - rate) / 3
     difference = np.abs(finer + change - mine)
     return difference, (difference > POWER_TOLERANCE) & (difference <= np.abs(change))
-
-
-def _left_out(model: Model, q: np.ndarray, reasons: np.ndarray, error: np.ndarray) -> "pd.DataFrame":
-    """A row for every muscle at every pose with a reason."""
-    poses, muscles = np.nonzero(reasons != "")
-    columns = poses, np.array(model.muscle_names, dtype=object)[muscles], reasons[poses, muscles], error[poses, muscles]
-    coordinates = dict(zip(model.system.coordinate_names, q[poses].T, strict=True))
-    return pd.DataFrame(dict(zip(LEFT_OUT, columns, strict=True)) | coordinates)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_MUSCLES} more" if len(names) > MOST_MUSCLES else ""
-    return ", ".join(map(printable, names[:MOST_MUSCLES])) + more
 
 
 def _steady(model: Model, ways: list[np.ndarray]) -> np.ndarray:
