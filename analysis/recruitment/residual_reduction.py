@@ -30,7 +30,7 @@ from myoquat.analysis.motion.smoothing import stencil_derivatives
 from myoquat.core import Array, Solved, check_types, clarabel, frozen, indices_of, pandas as pd, scipy, xarray as xr
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.series import even_times
-from myoquat.dynamics import inverse_dynamics_derivatives
+from myoquat.dynamics import inverse_dynamics, inverse_dynamics_derivatives
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
@@ -254,7 +254,7 @@ def dynamically_consistent(
     now, moved, residual, steps = model, motion, before, 0
     while steps < options.max_iterations:
         steps += 1
-        slope = _slopes(now, moved, forces, changes)
+        slope = _slopes(now, moved, forces, changes, x, residual)
         step, before_step = changes.solved(slope, residual, x) - x, changes.cost(x, residual)
         for _ in range(MAX_HALVINGS):
             now, moved = changes.model(x + step), changes.motion(x + step)
@@ -314,14 +314,16 @@ class _Slopes(NamedTuple):
     masses: Array
 
 
-def _slopes(model: Model, motion: Motion, forces: Forces | None, changes: "_Changes") -> _Slopes:
-    """At a motion; the loads stay where they are on the ground, while the bodies move."""
+def _slopes(
+    model: Model, motion: Motion, forces: Forces | None, changes: "_Changes", x: Array, residual: Array
+) -> _Slopes:
+    """At a motion of changes x (size,); the loads stay where they are on the ground, while the bodies move."""
     system, root, C = model.system, _root(model), changes.basis
     body = changes.options.body
     loads = np.zeros((len(motion.time), len(system.bodies), 6))
     if forces is not None:
         loads = external_wrenches(system, motion, forces)
-    names = ["bodies.*.mass", *(["bodies." + body + ".center_of_mass.*"] if body else [])]
+    names = [f"bodies.{body}.center_of_mass.{axis}" for axis in "xyz"] if body else []
     found = inverse_dynamics_derivatives(system, motion.q, motion.speeds, motion.accelerations, loads, parameters=names)
     assert found.f_ext is not None
     by_pose = np.einsum("tij,tjk->tik", found.q, C)
@@ -341,14 +343,20 @@ def _slopes(model: Model, motion: Motion, forces: Forces | None, changes: "_Chan
         "tij,tjk->tik", udot, turn_rate + changes.bend
     )
     by_acceleration = np.einsum("tij,tjk->tik", udot, C)
-    total = sum(found.parameters[f"bodies.{b.name}.mass"] * b.mass for b in system.bodies)
-    inertial = [total] + ([found.parameters[f"bodies.{body}.center_of_mass.{axis}"] for axis in "xyz"] if body else [])
+    light, heavy = (inverse_dynamics(each.system, motion.q, motion.speeds, motion.accelerations)
+                    for each in (model, changes.model(x, heavier=1.0)))  # fmt: skip
+    inertial = [heavy - light, *(found.parameters[name] for name in names)]  # linear in the factor
     masses = np.stack(inertial, axis=-1)[..., changes.columns]
 
     def wrench(columns: Array) -> Array:
         return np.swapaxes(_wrench(model, motion, root, np.swapaxes(columns, 1, 2)), 1, 2)
 
-    return _Slopes(*(wrench(part) for part in (by_pose, by_rate, by_acceleration, masses)))
+    parts = [wrench(part) for part in (by_pose, by_rate, by_acceleration, masses)]
+    if body == system.body_names[root]:  # the moment's reference is its center of mass, which moves with the shift
+        R, _ = system.poses(motion.q)[body]
+        moved = np.concatenate([np.zeros((len(R), 3, 1)), skew(residual[:, :3]) @ R], axis=-1)
+        parts[3][:, 3:] += moved[..., changes.columns]
+    return _Slopes(*parts)
 
 
 def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
@@ -440,9 +448,10 @@ class _Changes:
         found[0] += 1.0
         return found
 
-    def model(self, x: Array) -> Model:
-        """The model with changed masses."""
+    def model(self, x: Array, heavier: float = 0.0) -> Model:
+        """The model with changed masses, whose factor is greater by `heavier`."""
         factor, *shift = self.masses(x)
+        factor += heavier
         bodies = []
         for body in self.start.system.bodies:
             center = np.asarray(body.center_of_mass, dtype=float) + (shift if body.name == self.options.body else 0.0)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import myoquat as mq
 from myoquat.analysis import motion as mo
 from myoquat.analysis.motion import inverse_dynamics_of_motion
-from myoquat.analysis.recruitment import ResidualOptions, dynamically_consistent
+from myoquat.analysis.recruitment import ResidualOptions, dynamically_consistent, residual_reduction
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.apps.opensim_tools.residuals import BOUND
 from myoquat.data import load_table
@@ -56,6 +56,22 @@ def test_a_consistent_motion_stays(walked):
     assert list(found.to_dataframe().columns) == ["FX", "FY", "FZ", "MX", "MY", "MZ"]
     assert found.to_xarray()["residual"].shape == (61, 6)
     assert isinstance(found.plot(), matplotlib.figure.Figure)
+
+
+@pytest.mark.parametrize("body", ["trunk", "left"])
+def test_derivatives_by_the_masses_are_differences(body, walked):
+    """Of all masses and inertias together, and of a center of mass, also where it is the reference of the moment."""
+    model, motion, loads = walked
+    changes = residual_reduction._Changes.of(model, motion, ResidualOptions(body=body, mass_factor=0.1))
+
+    def residual(x):
+        changed = changes.model(x)
+        return residual_reduction._residual(changed, replace(motion, system=changed.system), loads, 0)
+
+    zero = np.zeros(changes.size)
+    slopes = residual_reduction._slopes(model, motion, loads, changes, zero, residual(zero)).masses
+    for k, h in enumerate(1e-6 * np.eye(changes.size)[-4:]):
+        assert_allclose(slopes[..., k], (residual(h) - residual(-h)) / 2e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize("frame", ["child", "parent"])
