@@ -77,11 +77,8 @@ class FittedMotion(Motion, Solved):
     def marker_rms(self) -> Array:
         """(t,) root mean square of the distances of the markers seen in each frame [m], without weights; NaN without
         any."""
-        seen = ~np.isnan(self.marker_error)
-        total = np.where(seen, self.marker_error, 0.0) ** 2
-        count = seen.sum(axis=-1)
-        mean: Array = total.sum(axis=-1) / np.where(count, count, np.nan)
-        return np.sqrt(mean)
+        squares = pd.DataFrame(self.marker_error**2)  # whose mean leaves out NaN
+        return np.sqrt(squares.mean(axis=1).to_numpy(dtype=float))
 
     def undetermined(self) -> tuple[str, ...]:
         """Velocities on which nothing that was seen in any frame depends: their coordinates keep their start."""

@@ -338,19 +338,22 @@ def _check_plausible(
     """Warnings of axes that do not point up, of heels and toes that are interchanged, and of long gaps."""
     where = {name: markers.positions[:, k] for k, name in enumerate(markers.names)}
     middle = np.mean([where[name] for name in pelvis], axis=0)
-    above = middle - np.mean([where[heel] for heel, _ in feet.values()], axis=0)
-    above = above[np.isfinite(above).all(axis=-1)]
-    if len(above) and not above.mean(axis=0)[1] >= MIN_UPRIGHT * np.linalg.norm(above.mean(axis=0)):
+    above = _mean(middle - np.mean([where[heel] for heel, _ in feet.values()], axis=0))
+    if above[1] < MIN_UPRIGHT * np.linalg.norm(above):
         _warn(f"the pelvis is not above the heels; {Y_UP}")
     for side, (heel, toe) in feet.items():
-        ahead = (where[toe] - where[heel]) @ forward
-        if ahead[np.isfinite(ahead)].sum() < 0:
+        if _mean(where[toe] - where[heel]) @ forward < 0:
             _warn(f"the toe of the {side} foot, {toe!r}, is behind the heel, {heel!r}, along the walk")
     for name, x in where.items():
         missing = gaps_of(np.isnan(x[:, 0]))
         if missing:
             spans = ", ".join(f"{markers.time[a]:.2f} to {markers.time[b - 1]:.2f} s" for a, b in missing)
             _warn(f"{name!r} is missing from {spans}: events near there are left out")
+
+
+def _mean(x: Array) -> Array:
+    """(3,) over the rows (t, 3) that are known; NaN for none."""
+    return pd.DataFrame(x).mean().to_numpy(dtype=float)
 
 
 def _warn(sentence: str) -> None:
@@ -387,8 +390,7 @@ def _forward(markers: Markers, feet: Mapping[str, tuple[str, str]], pelvis: Sequ
     if np.linalg.norm(way) >= MIN_TRAVEL_M:
         return way
     ends = [markers.select(tuple(names)).positions for names in feet.values()]
-    along = [(x[:, 1] - x[:, 0])[np.isfinite(x).all(axis=(1, 2))] for x in ends]
-    return np.sum([x.mean(axis=0) for x in along if len(x)], axis=0) * np.ones(3)
+    return pd.DataFrame([_mean(x[:, 1] - x[:, 0]) for x in ends]).sum().to_numpy(dtype=float)
 
 
 def _unit(direction: ArrayLike) -> Array:

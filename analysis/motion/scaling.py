@@ -10,7 +10,7 @@ from types import MappingProxyType, NoneType
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of, real_array
+from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of, pandas as pd, real_array
 from myoquat.data.motions import Markers
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.coordinates import Marker
@@ -186,11 +186,8 @@ def mean_pose(markers: Markers) -> Markers:
     """One frame at the first time: the mean position of each marker over the frames in which it was seen."""
     if not len(markers.time):
         raise ValueError("the static trial has no frames")
-    seen = ~markers.missing
-    total = np.where(seen[..., None], markers.positions, 0.0).sum(axis=0)
-    count = seen.sum(axis=0)[:, None]
-    mean = np.where(count, total / np.maximum(count, 1), np.nan)
-    return replace(markers, time=markers.time[:1], positions=mean[None])
+    mean = pd.DataFrame(markers.positions.reshape(len(markers.time), -1)).mean().to_numpy(dtype=float)
+    return replace(markers, time=markers.time[:1], positions=mean.reshape(1, -1, 3))
 
 
 def _factors(name: str, values: ArrayLike) -> Array:
