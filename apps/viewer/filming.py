@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import NO_ENCODER, Array, check_types, frozen, options_of
-from myoquat.data.files import check_output, write_bytes
+from myoquat.data.files import check_ending, check_output, write_bytes
 from myoquat.data.motions import Forces
 from myoquat.muscle import Model
 
@@ -23,18 +23,8 @@ PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 
 def check_film(path: Path) -> None:
     """ValueError if no film can be written there: an unknown ending, or a program that it needs is not installed."""
-    ending = path.suffix.lower()
-    if ending not in _WRITERS:
-        raise ValueError(f"a film of the viewer ends in {', '.join(_WRITERS)}, not {path.suffix!r}")
-    if ending == ".mp4" and not can_encode():
+    if check_ending("films are", path, *_WRITERS).suffix.lower() == ".mp4" and not can_encode():
         raise ValueError(f"{NO_ENCODER}; .gif and .webp films need none")
-
-
-def check_picture(path: Path) -> str:
-    """The format of a picture by its ending; ValueError for another one."""
-    if path.suffix.lower() not in PICTURES:
-        raise ValueError(f"a picture of the viewer ends in {' or '.join(PICTURES)}, not {path.suffix!r}")
-    return PICTURES[path.suffix.lower()]
 
 
 def can_encode() -> bool:

@@ -15,11 +15,11 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, missing_extra
 from myoquat.data import Forces
-from myoquat.data.files import check_output, write_bytes, write_text
+from myoquat.data.files import check_ending, check_output, write_bytes, write_text
 from myoquat.muscle import Model
 from myoquat.muscle.evaluate import tensions_at_rest
 
-from .filming import RATE, check_film, check_picture, write_film
+from .filming import PICTURES, RATE, check_film, write_film
 from .panel import Access, Panel, PoseControls
 from .scene import ARROW, ARROW_SIZES, FIELD, Look, Scene, Stage, floor_lines, frames
 from .sources import Film, MotionSource, Reels, check_frames, opened
@@ -233,9 +233,9 @@ class Viewer:
         Raises FileExistsError for a file that exists unless `overwrite` is True, ValueError for another ending. Nothing
         is written then.
         """
-        path, data, pillow = check_output(path, overwrite), io.BytesIO(), importlib.import_module("PIL.Image")
-        picture_format = check_picture(path)
-        pillow.fromarray(self.pixels(width, height)[..., :3]).save(data, picture_format)
+        path = check_output(check_ending("pictures are", path, *PICTURES), overwrite)
+        data, pillow = io.BytesIO(), importlib.import_module("PIL.Image")
+        pillow.fromarray(self.pixels(width, height)[..., :3]).save(data, PICTURES[path.suffix.lower()])
         write_bytes(path, data.getvalue())
         return path
 

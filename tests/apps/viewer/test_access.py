@@ -222,7 +222,7 @@ def test_files_that_exist_are_replaced_only_on_request(viewer, tmp_path, monkeyp
         assert file.read_text() == "mine"
         write(file, overwrite=True)
         assert file.stat().st_size > 10
-    with pytest.raises(ValueError, match="picture of the viewer ends in"):
+    with pytest.raises(ValueError, match=r"pictures are saved as \.png, \.jpg or \.jpeg, not"):
         viewer.picture(tmp_path / "a.txt")
     assert not (tmp_path / "a.txt").exists()
 

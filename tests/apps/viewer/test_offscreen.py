@@ -114,7 +114,7 @@ def test_wrong_arguments_are_rejected(tmp_path):
     for options, words in (({"speed": 0.0}, "speed must be positive"), ({"size": (0, 10)}, "size must be positive")):
         with pytest.raises(ValueError, match=words):
             mq.film(MODEL, way, tmp_path / "a.gif", **options)
-    with pytest.raises(ValueError, match=r"ends in \.gif, \.webp, \.mp4, not '\.avi'"):
+    with pytest.raises(ValueError, match=r"films are saved as \.gif, \.webp or \.mp4, not '\.avi'"):
         mq.film(MODEL, way, tmp_path / "a.avi")
 
 

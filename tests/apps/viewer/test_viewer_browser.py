@@ -142,7 +142,7 @@ def test_notebooks_get_the_window_and_pages_stand_alone(tmp_path):
             viewer.play()
         with pytest.raises(ValueError, match="no motion was given"):
             viewer.film(tmp_path / "a.gif")
-        with pytest.raises(ValueError, match=r"ends in \.gif, \.webp, \.mp4, not '\.avi'"):
+        with pytest.raises(ValueError, match=r"films are saved as \.gif, \.webp or \.mp4, not '\.avi'"):
             viewer.film(tmp_path / "a.avi")
         assert not (tmp_path / "a.gif").exists()
         viewer.color = "force [N]"
