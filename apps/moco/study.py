@@ -302,12 +302,12 @@ def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
     own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
     held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
     coordinates = (c for c in names.values.values() if c in held)
-    zeros = dict.fromkeys((name for c in coordinates for name in (c, velocity_of(model.system, c))), 0.0)
+    zeros: dict[str | None, float] = {name: 0.0 for c in coordinates for name in (c, velocity_of(model.system, c))}
     chosen = {label: names.state(label) for label in table if names.state(label)}
     reading.check_used(root, table, {*chosen.values()}, "allow_unused_references")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
     return track_states(
-        (root, reading), table, chosen, {**zeros, **own}, boolean(root, "scale_state_weights_with_range"), options
+        (root, reading), table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options
     )
 
 
