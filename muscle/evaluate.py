@@ -146,7 +146,7 @@ def muscle_forces(
     >>> mq.muscle_forces(model, q, u, np.full(6, 0.5)).round(3)
     array([ 5.604, 14.892,  3.612,  4.248,  2.323,  2.596])
     """
-    call = _state_call(model, q, u, activation).states("state", state)
+    call = _state_call(model, q, u, activation, state)
     return call.run_muscles("forces", partial(states.forces, model), 1, out, backend)
 
 
@@ -206,7 +206,7 @@ def muscle_torques(
     >>> np.allclose(mq.muscle_torques(model, q, u, a), -J.T @ F)
     True
     """
-    call = _state_call(model, q, u, activation).states("state", state)
+    call = _state_call(model, q, u, activation, state)
     return call.run_muscles("torques", partial(states.torques, model), 1, out, backend)
 
 
@@ -413,7 +413,7 @@ def muscle_state_rates(
     >>> mq.muscle.muscle_state_rates(model, [0.0], [0.0], [0.6], state).round(2)  # [m/s] it shortens
     array([-0.13])
     """
-    call = _state_call(model, q, u, activation).states("state", state)
+    call = _state_call(model, q, u, activation, state)
     return call.run_muscles("state_rates", partial(states.rates, model), 1, out, backend)
 
 
@@ -444,7 +444,7 @@ def muscle_state_residuals(
     >>> bool(abs(still[0]) < 1e-9)
     True
     """
-    call = _state_call(model, q, u, activation).states("state", state).states("rate", rate)
+    call = _state_call(model, q, u, activation, state).states("rate", rate)
     return call.run_muscles("state_residuals", partial(states.residuals, model), 1, out, backend)
 
 
@@ -517,10 +517,10 @@ def equilibria(model: Model, l: np.ndarray, a: np.ndarray, laws: list[tuple[list
     return found
 
 
-def _state_call(model: Model, q: ArrayLike, u: ArrayLike, activation: ArrayLike) -> MuscleCall:
+def _state_call(model: Model, q: ArrayLike, u: ArrayLike, activation: ArrayLike, state: ArrayLike | None) -> MuscleCall:
     """A call of a model whose muscles all can pull."""
     check_laws(model)
-    return MuscleCall(model).q(q).u(u).activation("activation", activation)
+    return MuscleCall(model).q(q).u(u).activation("activation", activation).states("state", state)
 
 
 # ---- What bodies do to each other where they touch, on batches of states through compiled kernels -------------------
@@ -538,8 +538,11 @@ def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
     (('contact', 'floor', 'round'),)
     """
     check_types(model=(model, Model))
-    found = [force for force in model.forces if isinstance(force, ContactForce)]
-    return tuple((force.name, first.name, second.name) for force in found for first, second in force.pairs)
+    return tuple((force.name, first.name, second.name) for force in _contacts(model) for first, second in force.pairs)
+
+
+def _contacts(model: Model) -> list[ContactForce]:
+    return [force for force in model.forces if isinstance(force, ContactForce)]
 
 
 def contact_forces(
@@ -562,7 +565,7 @@ def contact_forces(
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ]])
     """
     call = MuscleCall(model).q(q).u(u)
-    system, found = model.system, [force for force in model.forces if isinstance(force, ContactForce)]
+    system, found = model.system, _contacts(model)
 
     def formula(q: Array, u: Array) -> Array:
         poses = system.poses(q)

@@ -58,7 +58,7 @@ class LengthPoint(DrivenPoint):
         seen = [system.coordinate(name, q) for name in self.coordinates]
         length = self.length.value(vector(seen))
         x, y, z = self.position
-        return np.stack([x + length, y + 0.0 * length, z + 0.0 * length], axis=-1)
+        return vector([x + length, y + 0.0 * length, z + 0.0 * length])
 
     def scaled(self, factors: Array) -> "LengthPoint":
         return self
@@ -396,7 +396,7 @@ class FittedPoint(DrivenPoint):
         if self.straight:
             length = length + straight_length(system, self.straight, q)
         x, y, z = self.position
-        return np.stack([x + length, y + 0.0 * length, z + 0.0 * length], axis=-1)
+        return vector([x + length, y + 0.0 * length, z + 0.0 * length])
 
     def leaves(self, system: ArticulatedSystem, q: Array) -> Array | None:
         return None if self.fitted is None else self.fitted.leaves(system, q)

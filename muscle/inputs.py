@@ -12,6 +12,7 @@ from myoquat.core import Array, ArrayLike, Record, content_key, frozen, real_arr
 from myoquat.joints import ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.functions import AxisFunction
+from myoquat.joints.vectors import vector
 
 
 @frozen
@@ -76,7 +77,7 @@ class InputsOverTime:
     def values(self, t: Array, *p: Array) -> Array:
         """(..., n) the values at times t (...) [s], with `numbers` p (..., n): the formula, without a kernel."""
         own = replace(self, inputs=self.varied.bind(p[0]).inputs) if p else self
-        return np.stack(list((dict.fromkeys(self.names, 0.0 * t) | own.prescribed(t)).values()), axis=-1)
+        return vector((dict.fromkeys(self.names, 0.0 * t) | own.prescribed(t)).values())
 
     def prescribed(self, t: Array) -> dict[str, Array]:
         """The values (...) at times t (...) of those of `names` that the inputs prescribe."""

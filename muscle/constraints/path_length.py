@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import numpy as np
-
 from myoquat.core import Array, frozen
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Holonomic
@@ -58,7 +56,7 @@ class PathLengthConstraint(Holonomic):
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., 1) phi [m]."""
         phi, _ = self._followed(lengths(system, self._paths, q))
-        return np.stack([phi], axis=-1)
+        return phi[..., None]
 
     def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., 1, nu) by the Jacobian of the paths: contacts stay where they are to first order."""

@@ -101,7 +101,7 @@ class FrameForce(ForceBetween):
             arctan2(R[..., 0, 2], level),
             arctan2(-R[..., 0, 1], R[..., 0, 0]),
         )
-        return joined([np.stack(angles, axis=-1), p])
+        return joined([vector(angles), p])
 
 
 @frozen

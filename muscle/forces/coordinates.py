@@ -221,7 +221,7 @@ class SwingTwistLimit(MeasuredForce):
         cone = (np.cos(self.swing) - beta) / np.sin(self.swing)
         level = (1 + along) / 2 * np.cos(half) - np.cos(middle) * (trace - along) / 2 - np.sin(middle) * spin
         swung, twisted = np.where(self.swing < np.pi, cone, 0.0), np.where(half < np.pi, level / np.sin(half), 0.0)
-        return np.stack([swung, twisted], axis=-1)
+        return vector([swung, twisted])
 
     @property
     def _directions(self) -> tuple[Array, Array]:
