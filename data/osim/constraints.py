@@ -179,12 +179,6 @@ def read_constraints(
     return tuple(couplers), tuple(constraints)
 
 
-def constant_couplers(model: Any) -> list[str]:
-    """The couplers of a <Model> whose function is a Constant."""
-    constant = (c for c in objects(model, "ConstraintSet") if c.find(f"{OF_COUPLER}/Constant") is not None)
-    return [str(coupler.get("name")) for coupler in constant]
-
-
 def add_constraints(parent: Element, model: Model, unwritten: UnwrittenParts) -> None:
     """The <ConstraintSet>. ModelError for a constraint that OpenSim does not have: the model would move otherwise."""
     holder = add_set(parent, "ConstraintSet")

@@ -1,7 +1,7 @@
 """From the file to the model."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.muscle import Model
 
 from .bodies import is_massless, read_skeleton
-from .constraints import constant_couplers, read_constraints
+from .constraints import read_constraints
 from .controllers import read_inputs
 from .document import in_current_schema, read_document
 from .elements import MARKER, Frame, Frames
@@ -72,7 +72,8 @@ def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Elem
         document = read(implausible)
         with located(path, document):
             model = _model(document, path, unsupported, implausible)
-    _doubt(document, model, implausible)
+    for what, name in _doubts(document, model):
+        implausible.count(what, name)
     implausible.report(path, strict)
     unsupported.report(path, strict)
     count_unseen(document, unsupported)
@@ -96,32 +97,29 @@ def child_frames(path: Path) -> dict[str, str]:
     return {str(joint.get("name")): last_name(text(joint, "socket_child_frame")) for joint in joints}
 
 
-def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
+def _doubts(document: Any, model: Model) -> Iterator[tuple[str, Any]]:
     """What the model has that no body can have, inertias of nothing, starts that say nothing, and elastic tendons that
-    have no length."""
+    have no length, each with a name."""
     for body in model.system.bodies:
         if body.lenient_inertia:
-            implausible.count("the inertia of bodies", body.name)
+            yield "the inertia of bodies", body.name
     for element in document.iterfind("BodySet/objects/Body"):
         if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
-            implausible.count("an inertia without mass, taken as zero", str(element.get("name")))
+            yield "an inertia without mass, taken as zero", element.get("name")
     for joint in document.iterfind("JointSet/objects/CustomJoint"):
         for motion in collinear_motions(joint):
-            implausible.count(
-                f"joints with {motion} axes along one line, which OpenSim refuses", str(joint.get("name"))
-            )
+            yield f"joints with {motion} axes along one line, which OpenSim refuses", joint.get("name")
     for coordinate in document.iterfind("JointSet/objects/*/coordinates/Coordinate"):
         for tag in STARTS:
             if is_blank(coordinate.find(tag)):
-                implausible.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
+                yield f"a <{tag}> without a number, taken as zero", coordinate.get("name")
     for force, tag in forces_on_angles(document):
-        implausible.count(f"{FORCES_ON_ANGLES} a <{tag}>, which act along them here", force)
-    for coupler in constant_couplers(document):
-        implausible.count("couplers by a Constant, beside which OpenSim holds the independent coordinate", coupler)
-    for tag in MUSCLES:
-        for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
-            if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
-                implausible.count("elastic tendons of length 0, taken as rigid", str(muscle.get("name")))
+        yield f"{FORCES_ON_ANGLES} a <{tag}>, which act along them here", force
+    for coupler in document.xpath("ConstraintSet/objects/*[coupled_coordinates_function/Constant]"):
+        yield "couplers by a Constant, beside which OpenSim holds the independent coordinate", coupler.get("name")
+    for muscle in document.iterfind("ForceSet/objects/*"):
+        if muscle.tag in MUSCLES and is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):
+            yield "elastic tendons of length 0, taken as rigid", muscle.get("name")
 
 
 def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausible: ImplausibleValues) -> Model:
