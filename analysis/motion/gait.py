@@ -839,7 +839,7 @@ def _placements(
         raise ValueError("the feet do not move on: on a treadmill give belt_speed [m/s], 0 for steps in place")
     if forward is None and in_place:  # a belt takes the feet back during stance
         pairs = (right[:, 0], left[:, 0]), (left[:, 1], right[:, 1])  # each heel at its own strikes, and at the other's
-        way = np.sum([np.nanmean(own, axis=0) - np.nanmean(behind, axis=0) for own, behind in pairs], axis=0)
+        way = np.sum([_mean(own) - _mean(behind) for own, behind in pairs], axis=0)
     forward = _unit(way) if forward is None else forward
     across = np.stack([forward, np.cross(forward, UP)], axis=-1)
     return {
