@@ -181,8 +181,8 @@ class PathFitter:
 
     @cached_property
     def _surfaces(self) -> tuple[LeastSquares, Array]:
-        """What the straight path does not explain, by the first terms, at as many of the poses that are fitted as two
-        parts of them need; (k,) by how much surfaces make the path longer there."""
+        """What the straight path does not explain, by the first terms, and by how much surfaces make the path longer
+        (k,). Both are at as many of the fitted poses as two parts need."""
         (_, terms), count = self._level, max(self._counts)
         poses = self._group.fitted[self._used[self._group.fitted]]
         poses = np.sort(poses[: max(MIN_SURFACE_POSES, ROWS_PER_TERM * 2 * count // len(self._y))])
