@@ -1,13 +1,12 @@
 """The report of a run, the table of its results, and the check of stores."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import xarray as xr
 
-from myoquat.core import PATH, Array, check_types, frozen
+from myoquat.core import PATH, check_types, frozen
 from myoquat.joints.errors import shortened
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -131,25 +130,21 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     (4, 2)
     """
     check_types(results=(results, "xarray.Dataset"))
-    columns: dict[str, object] = {name: values for name, values, _ in _columns(results)}
-    columns["status"] = pd.Categorical.from_codes(results.status.values, [outcome.sentence for outcome in Outcome])
-    found = pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
-    found.attrs["units"] = {name: unit for name, _, unit in _columns(results)}
-    return found
-
-
-def _columns(results: xr.Dataset) -> Iterator[tuple[str, Array, str]]:
-    """Name, values and unit of every column of a table of samples."""
+    columns, units = dict[str, object](), dict[str, str]()
     for name, array in results.data_vars.items():
         if "time" in array.dims or name == "fingerprint":
             continue
         along = next((dim for dim in array.dims if dim in _LABELS), None)
         if along is None:
-            yield str(name), array.values, ""
+            columns[str(name)], units[str(name)] = array.values, ""
             continue
         unit = str(array.attrs.get("units", "")).removeprefix("see ") if name != "values" else f"{along}_unit"
         own = results[f"{along}_unit"].values if f"{along}_unit" in results.coords else [""] * array.sizes[along]
         prefix = "" if name == "values" else f"{name}."
         for label, one, column in zip(results[along].values, own, array.values.T, strict=True):
-            written = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # such as 'velocity_unit s'
-            yield f"{prefix}{label}", column, written
+            columns[f"{prefix}{label}"] = column
+            units[f"{prefix}{label}"] = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # 'velocity_unit s'
+    columns["status"] = pd.Categorical.from_codes(results.status.values, [outcome.sentence for outcome in Outcome])
+    found = pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
+    found.attrs["units"] = units
+    return found
