@@ -6,6 +6,7 @@ whole study. Samples are lanes that know nothing of each other, so a block gives
 Those of a trial are solved one after the other, the frames of each side by side.
 """
 
+import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -232,9 +233,11 @@ class SimulationEngine(Engine):
         known = InputsOverTime(model.inputs, model.muscle_names).prescribed(np.zeros(())).keys()
         if self.study.activation is None and known:  # what the model prescribes, but activations that it names
             values = equations.over_time(model, model.muscle_names, p)(np.zeros(1))[..., 0, :]
-            starts = [i in equations.excited and m.activation is not None for i, m in enumerate(model.muscles)]
-            follows = [m.name in known and not own for m, own in zip(model.muscles, starts, strict=True)]
-            at_start = np.where(follows, values, at_start)
+            named = [m.activation if i in equations.excited else None for i, m in enumerate(model.muscles)]
+            varied = [i in self.columns.activations for i in range(len(named))]
+            follows = [m.name in known and own is None for m, own in zip(model.muscles, named, strict=True)]
+            own = [math.nan if x is None or kept else x for x, kept in zip(named, varied, strict=True)]
+            at_start = np.where(follows, values, np.where(np.isnan(own), at_start, own))
         return *muscle_starts(equations, q, at_start, p), *delayed
 
     def _summaries(self, inputs: dict[str, Any], states: Array, failed: Array) -> Arrays:

@@ -201,11 +201,13 @@ class Specification:
         if self.trial is not None:
             return np.zeros(0)
         if given is None:
-            varied = {*self.parameters.names, *(f"muscles.{own.name}.activation" for own in model.inputs)}
+            if any(own.name in model.muscle_names for own in model.inputs):  # others are zero, as in a simulation
+                return np.zeros(len(model.muscles))
             missing = [
                 muscle.name
                 for muscle in model.muscles
-                if muscle.default_activation is None and f"muscles.{muscle.name}.activation" not in varied
+                if muscle.default_activation is None
+                and f"muscles.{muscle.name}.activation" not in self.parameters.names
             ]
             if missing:
                 raise ValueError(f"the model has no activation for {', '.join(missing)}: give the study's `activation`")

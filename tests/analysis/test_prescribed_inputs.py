@@ -65,6 +65,16 @@ def test_studies_obey_prescribed_activations_and_show_them_in_summaries():
     assert np.allclose(given.u_final.values[0], mq.simulate(model, [0.0], [0.0], 1.0, activation=[0.25]).u[-1])
 
 
+@pytest.mark.parametrize("dynamics", [None, ActivationDynamics()])
+def test_muscles_beside_a_prescribed_one_do_the_same_in_a_study_and_in_a_simulation(dynamics):
+    """Their inputs are zero, whatever activations the model names; with dynamics these are the starts."""
+    muscles = tuple(replace(muscle, activation=0.4, activation_dynamics=dynamics) for muscle in PAIR)
+    model = replace(rod((PrescribedInput("bic", Constant(0.6)),), muscles), start_q=(0.1,))
+    study = mq.Study(model, {"bodies.rod.mass": [1.0]}, design="grid", duration=0.05)
+    simulated = mq.simulate(replace(model, system=model.system.with_body("rod", mass=1.0)), duration=0.05)
+    np.testing.assert_allclose(study.run().u_final.values[0], simulated.u[-1], rtol=1e-12)
+
+
 def test_prescribed_muscles_have_their_activations_in_redundancy():
     model = rod((PrescribedInput("bic", Linear(0.2, 0.1)),))
     motion = swing(model, 6)
