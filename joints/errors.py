@@ -73,10 +73,12 @@ def errors_about(label: str) -> Iterator[None]:
     """Raise every ValueError of the block as a ModelError about an element, unless it is about one already."""
     try:
         yield
-    except ValueError as error:
-        if isinstance(error, ModelError) and error.element:
+    except ModelError as error:
+        if error.element:
             raise
-        raise ModelError(getattr(error, "message", str(error)), element=label) from None
+        raise ModelError(error.message, file=error.file, element=label, line=error.line) from None
+    except ValueError as error:
+        raise ModelError(str(error), element=label) from None
 
 
 class ModelError(ValueError):

@@ -11,7 +11,7 @@ from myoquat.data.files import read_text, write_bytes
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc import write_markers
 from myoquat.data.urdf import load_urdf, write_urdf
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, errors_about
 
 MODEL = load_model("two_link")
 
@@ -77,3 +77,9 @@ def test_files_have_the_permissions_that_the_process_gives(mask, mode, tmp_path)
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == mode
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_errors_about_an_element_keep_their_place():
+    with pytest.raises(ModelError) as caught, errors_about("body 'arm'"), errors_about(""):
+        raise ModelError("no", file="a.toml", line=3)
+    assert str(caught.value) == "a.toml:3: body 'arm': no"
