@@ -204,7 +204,8 @@ class Stepper:
                 for i, m in enumerate(model.muscles)
             ]
             given = {"excitation" if equations.excited else "activation": own}
-            inputs = Inputs(activation=np.where(np.isnan(named), own, named), **given)
+            start = np.where(np.isnan(named), own, named)
+            inputs = Inputs(activation=start, excitation=given.get("excitation"))
         return self.method.begin(equations, q, u, *self.problem.own_start(q, given, inputs, varied))
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:

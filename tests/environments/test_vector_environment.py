@@ -45,6 +45,8 @@ PARTLY = replace(MODEL, muscles=(replace(MODEL.muscles[0], activation_dynamics=N
 POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
 REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
 TAIL = on_hinge("tail", "y", "twist", parent="rod", inertia=1)
+ELASTIC = replace(MODEL, muscles=[
+    replace(m, activation_dynamics=None, law=replace(m.law, tendon="elastic")) for m in MODEL.muscles])  # fmt: skip
 COUPLED = replace(MODEL, system=mq.ArticulatedSystem((*MODEL.system.bodies, TAIL)),
                   couplers=(Coupler("synergy", "twist", "turn", Linear(1.0)),))  # fmt: skip
 OFF_COUPLER = PoseTask(COUPLED, low=(0, 0), high=(0, 0), start_low=(0.3, 0), start_high=(0.3, 0))
@@ -94,7 +96,10 @@ def test_the_single_environment_is_a_state_of_the_vector_environment():
         assert one[1:4] == tuple(x[2] for x in all_of_them[1:4])
 
 
-@pytest.mark.parametrize("task", [POSE, replace(POSE, model=PARTLY)], ids=["pose", "one muscle has an activation"])
+@pytest.mark.parametrize(
+    "task", [POSE, replace(POSE, model=PARTLY), replace(POSE, model=ELASTIC)],
+    ids=["pose", "one muscle has an activation", "muscles have fiber lengths alone"],
+)  # fmt: skip
 def test_gymnasium_checks_a_single_environment(task):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
