@@ -72,7 +72,7 @@ def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Elem
         document = read(implausible)
         with located(path, document):
             model = _model(document, path, unsupported, implausible)
-    for what, name in _doubts(document, model):
+    for what, name in _implausible_values(document, model):
         implausible.count(what, name)
     implausible.report(path, strict)
     unsupported.report(path, strict)
@@ -97,7 +97,7 @@ def child_frames(path: Path) -> dict[str, str]:
     return {str(joint.get("name")): last_name(text(joint, "socket_child_frame")) for joint in joints}
 
 
-def _doubts(document: Any, model: Model) -> Iterator[tuple[str, Any]]:
+def _implausible_values(document: Any, model: Model) -> Iterator[tuple[str, Any]]:
     """What the model has that no body can have, inertias of nothing, starts that say nothing, and elastic tendons that
     have no length, each with a name."""
     for body in model.system.bodies:
