@@ -431,10 +431,14 @@ def _as_function(formula: Formula, shapes: Sequence[Shape], wanted: Shape) -> Fo
 def _entrywise(formula: Formula, x: Array, *others: Array) -> Array:
     """(n,) a formula of single numbers on the components of x (n,) and of others (n,) or (), in a loop if they are
     many."""
-    if len(x) <= _MAX_UNROLLED_COMPONENTS:
-        return formula(x, *others)
     rows = np.stack(np.broadcast_arrays(x, *others, subok=True), axis=-1)
-    return map_rows(lambda row, _: formula(*row)[None], rows, np.zeros((len(x), 0)), 1)[:, 0]
+
+    def one(row: Array, _: Any = None) -> Array:
+        return np.reshape(formula(*row), 1)
+
+    if len(x) <= _MAX_UNROLLED_COMPONENTS:
+        return np.concatenate([x[:0], *map(one, rows)])
+    return map_rows(one, rows, np.zeros((len(x), 0)), 1)[:, 0]
 
 
 def _all_finite(x: Array) -> Array:

@@ -164,6 +164,13 @@ def test_stages_on_a_group(start):
     np.testing.assert_allclose(run.states, np.stack([np.cos(angle), np.sin(angle)], axis=-1), atol=1e-14)
 
 
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_entrywise_updates_take_single_numbers(count):
+    greater = ExplicitMethod((0.0,), ((0,),), (lambda x, h, k: np.max(np.stack([x, h * k])),), entrywise=True)
+    loop = step_loop(count, rhs=lambda t, x: -x, method=greater)
+    assert np.array_equal(loop(np.full(count, -1.0), h=0.5, steps=1).final, np.full(count, 0.5))
+
+
 def test_whole_steps_take_inputs_at_their_node():
     held = step_loop(1, step=lambda t, h, x, w: x + h * w, inputs={"w": ()}, node=0.5)
     final = held([0.0], h=0.25, steps=8, w=LinearInterpolation([0.0, 2.0], [0.0, 3.0])).final
