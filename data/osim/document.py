@@ -26,6 +26,7 @@ from myoquat.data.xml import (
 from myoquat.joints import ModelError
 
 from .elements import GROUND
+from .geometry import OLDER_GEOMETRY
 from .muscles import has_path
 from .tree import complete_joint
 
@@ -202,6 +203,8 @@ def modernize(model: Any) -> None:
     bodies = model.find("BodySet/objects")
     joints = _child(_child(model, "JointSet", model), "objects", model)
     for body in list(model.iterfind("BodySet/objects/Body")):
+        if (visible := body.find("VisibleObject")) is not None:  # ignored by OpenSim in documents of 40000 on
+            _child(body, OLDER_GEOMETRY, visible).append(visible)
         if body.get("name") == GROUND:
             bodies.remove(body)
             body.tag = "Ground"

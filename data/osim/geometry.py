@@ -22,6 +22,7 @@ from .elements import ZERO, Frame, add_offset
 
 ALONG_Y = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])  # turns the z axis of our cylinders to OpenSim's y axis
 ONES = (1.0,) * 3
+OLDER_GEOMETRY = "older_geometry"  # of a body: the <VisibleObject> of a document before OpenSim 4
 ROUND_OFF = 1e-12  # of a pose: shapes so near stand in the body's own frame
 
 
@@ -65,7 +66,7 @@ def geometry_of(body: Any) -> tuple[Shape, ...]:
 def _older_geometry(body: Element) -> list[Shape]:
     """The meshes of a <VisibleObject>, as documents before OpenSim 4 have them. Scales and poses of the object act on
     all that it shows."""
-    visible = body.find("VisibleObject")
+    visible = body.find(f"{OLDER_GEOMETRY}/VisibleObject")
     if visible is None:
         return []
     shown: list[tuple[str, Element | None]] = [

@@ -39,6 +39,12 @@ def test_geometry_of_older_files_is_kept_when_read_and_written(tmp_path, version
     np.testing.assert_allclose(again[1].orientation, turned.orientation, atol=1e-15)
 
 
+def test_documents_of_opensim_4_show_no_older_geometry(tmp_path):
+    path = tmp_path / "new.osim"
+    path.write_text(SOLIDS.format(more="").replace("<mass>", f"{SHOWN}<mass>"))
+    assert "mesh" not in {shape.kind for shape in load_model(path).system.bodies[-1].shapes}
+
+
 def test_names_of_files_of_the_oldest_form(tmp_path):
     path = tmp_path / "old.osim"
     path.write_text(
