@@ -89,7 +89,7 @@ def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> Wr
         on_body = holder.tag in ("Ground", "Body")
         frame = Frame(body, np.eye(3), np.zeros(3)) if on_body else frames.placed(holder)
         found[str(element.get("name"))].append((element, frame))
-    named = {text(element, "wrap_object") for element in model.iter("PathWrap")} & found.keys()
+    named = {(element.text or "").strip() for element in model.iter("wrap_object")} & found.keys()
     angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]
     R = np.array([found[name][0][1].R for name in named]).reshape(-1, 3, 3)
     Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))

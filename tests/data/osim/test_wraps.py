@@ -222,6 +222,12 @@ def test_paths_that_name_what_is_not_there(read, muscle, words):
     assert caught.value.line is not None
 
 
+def test_an_element_of_another_name_among_path_wraps_is_read_as_one(read):
+    model, path = read({"m": MUSCLES["sphere"]})
+    path.write_text(path.read_text().replace("PathWrap ", "Wrapped ").replace("</PathWrap>", "</Wrapped>"))
+    assert load_model(path).muscles == model.muscles
+
+
 def test_impossible_sizes_name_the_muscle(read):
     with pytest.raises(ModelError, match="radius must be positive"):
         read(surfaces=SURFACES.replace("<radius>0.025</radius>", "<radius>0</radius>"))
