@@ -43,7 +43,7 @@ from myoquat.core import (
     xarray as xr,
 )
 from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
-from myoquat.data.motions.series import check_names, even_times, gaps_of
+from myoquat.data.motions.series import check_names, even_times, gaps_of, interpolated
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.tables import column_units
 from myoquat.muscle.model import Model
@@ -829,9 +829,10 @@ def _placements(
     for side in SIDES:
         if side not in heels:
             raise ValueError(f"heels: the marker of the {side} heel is missing")
-    seen, frame = markers.select([heels[side] for side in SIDES]), float(np.diff(markers.time).max(initial=0.0))
+    seen, frames = markers.select([heels[side] for side in SIDES]), np.arange(float(len(markers.time)))
+    strikes = (np.interp(events.heel_strikes[side], seen.time, frames, left=-1.0, right=np.inf) for side in SIDES)
     # (n, 2, 3) both heels at the heel strikes of a side; NaN outside the record, and where a frame lacks the marker
-    right, left = (seen.resampled(events.heel_strikes[side], frame).positions for side in SIDES)
+    right, left = (interpolated(frames, seen.positions, at, 1.0) for at in strikes)
     struck = {"right": right[:, 0], "left": left[:, 1]}
     way = np.sum([_way(x) for x in struck.values()], axis=0)
     in_place = np.linalg.norm(way) < MIN_STRIDE_M * sum(len(events.strides(side)) for side in SIDES)

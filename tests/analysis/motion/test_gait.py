@@ -251,6 +251,10 @@ def test_a_walk_of_few_or_short_strides_is_not_taken_for_a_treadmill():
     seen = mo.Markers(time, ("RHEE", "LHEE"), heels)
     walk = mo.GaitEvents({"right": [0.15, 1.15], "left": [0.65]}, {}, (0.0, 1.4), "forces")
     assert_allclose(mo.gait_parameters(walk, seen, HEELS).table["stride_length"], [0.5])
+    heels[14:18, 0] = np.nan  # a heel is unknown there, whatever other frames the recording leaves out
+    rows = np.r_[:30, 60:141]
+    gap = mo.Markers(time[rows], seen.names, heels[rows])
+    assert np.isnan(mo.gait_parameters(walk, gap, HEELS, belt_speed=0.0).table["stride_length"]).all()
     none = mo.GaitEvents({"right": [0.15], "left": [0.65]}, {}, (0.0, 1.4), "forces")
     assert not len(mo.gait_parameters(none, seen, HEELS).table)
 
