@@ -191,19 +191,19 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         truncated = (now.count >= self.task.horizon) & shown
         now.ended = ended = terminated | truncated
         reward, observations = np.where(fresh, 0.0, seen["reward"]), _observations(seen)
-        told = {key: values for key, values in seen.items() if key not in ("observation", "reward", "done")}
-        told |= {"failed": failed} if failed.any() else {}
+        details = {key: values for key, values in seen.items() if key not in ("observation", "reward", "done")}
+        details |= {"failed": failed} if failed.any() else {}
         if self.autoreset is not AutoresetMode.SAME_STEP or not ended.any():
-            return observations, reward, terminated, truncated, _infos(told, shown)
+            return observations, reward, terminated, truncated, _infos(details, shown)
         # ended states begin anew at once: their last observations and infos stand apart
         done, final = np.flatnonzero(ended), np.full(self.num_envs, None, dtype=object)
         for i in done:
             final[i] = observations[i]
-        last = {"final_obs": final, "_final_obs": ended, "final_info": _infos(told, ended), "_final_info": ended}
+        last = {"final_obs": final, "_final_obs": ended, "final_info": _infos(details, ended), "_final_info": ended}
         self._restart(done)
         observations = observations.copy()
         observations[done] = _observations(self._look(done))
-        return observations, reward, terminated, truncated, _infos(told, ~ended) | last
+        return observations, reward, terminated, truncated, _infos(details, ~ended) | last
 
     @property
     def _time(self) -> Array:
@@ -253,10 +253,10 @@ def _is_whole(x: Any) -> bool:
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
-def _infos(told: Mapping[str, Array], of: Array) -> dict[str, Any]:
+def _infos(details: Mapping[str, Array], of: Array) -> dict[str, Any]:
     """Infos in Gymnasium's form: values (n,) of some states, 0 elsewhere, and a mask (n,) of these states."""
     found: dict[str, Any] = {}
-    for name, values in told.items():
+    for name, values in details.items():
         found[name], found[f"_{name}"] = np.where(of, values, values.dtype.type(0)), of
     return found
 

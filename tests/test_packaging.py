@@ -193,8 +193,8 @@ def test_a_type_checker_finds_the_types(form, request, tmp_path_factory, tmp_pat
     (tmp_path / "mypy.ini").write_text(f"[mypy]\nstrict = true\nfollow_imports = skip\n{followed}")
     cache = tmp_path_factory.getbasetemp() / "mypy-cache"
     mypy = sys.executable, "-m", "mypy", f"--python-executable={python}", f"--cache-dir={cache}", "use.py"
-    said = succeeded(*mypy, cwd=tmp_path, env=clean_environment())
-    (revealed,) = [line for line in said.splitlines() if "Revealed type" in line]
+    output = succeeded(*mypy, cwd=tmp_path, env=clean_environment())
+    (revealed,) = [line for line in output.splitlines() if "Revealed type" in line]
     assert "-> myoquat.muscle.model.Model" in revealed.replace('"', ""), revealed
     assert "-> myoquat.dynamics.simulation.results.trajectory.Trajectory" in revealed, revealed
     rotation_matrix = revealed[: revealed.index("Model")]
@@ -243,10 +243,10 @@ def test_it_works_among_files_of_the_same_names(form, hostile, request):
         "editable": [python, "-X", "importtime", "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
     }
     for call in ([python, "use.py"], commands[form]):
-        said, told = both_outputs(*call, cwd=project, env=environment)
-        where |= {line for line in said.splitlines() if line.endswith("__init__.py")}
+        output, errors = both_outputs(*call, cwd=project, env=environment)
+        where |= {line for line in output.splitlines() if line.endswith("__init__.py")}
     if form == "editable":
-        imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+        imported = {line.rpartition("|")[2].strip() for line in errors.splitlines()}
         assert "myoquat.analysis.mapping" in imported
         assert not {"sympy", "matplotlib", "IPython"} & imported
     (file,) = where

@@ -139,8 +139,10 @@ class _Joined:
         self.limits = np.concatenate([*(p.limits for p in posed), linked])
 
     def _link(self, begin: int, stop: int, end: int, conditions: Sequence[BoundaryConstraint | None]) -> list[Block]:
-        """[the block of conditions] of a point of the first and one of the last of some phases, [] without conditions.
-        end: 0 for the outer ends and the duration of all these phases, -1 for the join of two and that of the first."""
+        """[the block of conditions] of a point of the first and one of the last of some phases; [] without conditions.
+
+        `end` is 0 for the outer ends and the duration of all these phases. It is -1 for the join of two, with the
+        duration of the first."""
         kept = [condition for condition in conditions if condition is not None]
         if not kept:
             return []

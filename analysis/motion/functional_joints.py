@@ -429,9 +429,9 @@ def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:
 def _equations(
     proximal: Segment, distal: Segment, null: int, still: str, hidden: str
 ) -> tuple[Array, Array, Array, Array]:
-    """The matrices A (t, 3, 6) of [R, -S] and right-hand sides (t, 3) d - t, in the frames with both poses, what noise
-    adds to the mean of A^T A (6, 6), and the matrix (6, 6) of the normal equations without that.
+    """In the frames with both poses: matrices A (t, 3, 6) of [R, -S], and right-hand sides (t, 3) d - t.
 
+    Also what noise adds to the mean of A^T A (6, 6), and the matrix (6, 6) of the normal equations without that.
     `null` directions have no effect. ValueError with the sentence `still` where A shows fewer others, and with `hidden`
     where the least eigenvalue of these is mostly noise.
     """

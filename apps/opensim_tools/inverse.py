@@ -80,9 +80,9 @@ def run_inverse_kinematics(setup: InverseKinematicsSetup, outputs: Outputs) -> N
         outputs.table(path, over_time(fit.time, columns), "Model Marker Errors from IK")
     if setup.locations:
         names = [f"{name}_t{axis}" for name in fit.marker_names for axis in "xyz"]
-        places = landmarks(model, fit, fit.marker_names).positions.reshape(len(fit.time), -1)
+        locations = landmarks(model, fit, fit.marker_names).positions.reshape(len(fit.time), -1)
         path = result_file(setup, "ik_model_marker_locations.sto")
-        outputs.table(path, over_time(fit.time, labelled(names, places)), "Model Marker Locations from IK")
+        outputs.table(path, over_time(fit.time, labelled(names, locations)), "Model Marker Locations from IK")
 
 
 def fitted_to_tasks(

@@ -271,8 +271,8 @@ class _Straight:
         self.last = {}
 
         def ready(emitter: _Emitter, index: int) -> None:
-            places = self.computed.get(index, ())
-            for place in (Place(self.spills[index]), *places) if index in self.spills else places:
+            spill = [Place(self.spills[index])] if index in self.spills else []
+            for place in (*spill, *self.computed.get(index, ())):
                 b.store(emitter.number(index), place.of(b))
 
         _emit(b, self.tape, part.nodes, lambda i: self._read(b, i), ready)
