@@ -10,7 +10,6 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from myoquat.analysis.control import Equations, Explanation, Ipopt, Problem, Solution, SolutionStatus
@@ -201,15 +200,15 @@ NUMBERS = {
 
 def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
     """The solutions as one table over the samples."""
-    tables = {k: solution.to_dataframe().reset_index() for k, solution in found.items()}
-    numbers = {k: {name: float(getattr(solution, name)) for name in NUMBERS} for k, solution in found.items()}
-    data = pd.DataFrame.from_dict(numbers, "index").rename_axis("sample").to_xarray()
-    data = data.merge(pd.concat(tables, names=["sample", "node"]).to_xarray())
-    every = list(range(len(study.values)))
-    status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in every]
+    n, columns = len(study.values), dict[str, Any]()
+    for k, solution in found.items():  # a quantity that has the name of a number replaces it
+        rows = {name: getattr(solution, name) for name in NUMBERS} | {"time": solution.time, **solution.to_dataframe()}
+        for name, row in rows.items():
+            empty = ("sample", "node")[: 1 + np.ndim(row)], np.full((n, *np.shape(row)), np.nan)
+            columns.setdefault(name, empty)[1][k] = row
+    status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in range(n)]
     first = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
-    data = data.reindex(sample=every).drop_vars(("sample", "node"))
-    return xr.Dataset(first | dict(data.data_vars), {"parameter": list(study.names)})
+    return xr.Dataset(first | columns, {"parameter": list(study.names)})
 
 
 def _contents(study: ProblemStudy) -> Contents:

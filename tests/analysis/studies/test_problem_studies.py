@@ -40,6 +40,15 @@ def test_samples_have_their_own_solution_and_share_kernels(problem):
     assert found["values"].values.ravel().tolist() == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.parametrize("name", ["duration", "objective", "time", "node", "sample", "values"])
+def test_quantities_may_have_the_name_of_another_column(problem, name):
+    """Of one name, the table has the quantity: m over samples and nodes, from 0 to 1."""
+    model, ends = mq.Model(mq.ArticulatedSystem((on_slide("block", "x", name),))), {"initial": 0.0, "final": 1.0}
+    given = {end: {name: x, f"{name}_dot": 0.0} for end, x in ends.items()}
+    found = study_of(replace(problem, model=model, torques=(f"{name}_dot",), **given), (1.0, 2.0)).run()
+    assert found.variables[name].values[:, [0, -1]] == pytest.approx(np.array([[0.0, 1.0]] * 2), abs=1e-9)
+
+
 def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem, tmp_path, interruptible):
     """The second sample is interrupted by a signal at its second iterate; resumed, only what is missing is solved."""
     count = []
