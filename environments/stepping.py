@@ -1,6 +1,5 @@
 """Batches of states advanced by compiled steps, and the compiled formulas of a task."""
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, replace
 from numbers import Real
@@ -199,13 +198,11 @@ class Stepper:
         if equations.of_muscles:  # those that the model prescribes begin as in `simulate`, others with inputs of zero
             own = equations.over_time(model, model.muscle_names, varied)(np.array([t]))[..., 0, :]
             own = np.broadcast_to(own, (len(q), equations.muscles))
-            named = [
-                math.nan if i in self.muscles or m.activation is None else m.activation
-                for i, m in enumerate(model.muscles)
-            ]
+            named = [m.activation if i in equations.excited and i not in self.muscles else None
+                     for i, m in enumerate(model.muscles)]  # fmt: skip
+            activation = np.where([x is None for x in named], own, np.array(named, dtype=float))
             given = {"excitation" if equations.excited else "activation": own}
-            start = np.where(np.isnan(named), own, named)
-            inputs = Inputs(activation=start, excitation=given.get("excitation"))
+            inputs = Inputs(activation=activation, excitation=own if equations.excited else None)
         return self.method.begin(equations, q, u, *self.problem.own_start(q, given, inputs, varied))
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:

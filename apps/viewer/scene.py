@@ -58,17 +58,17 @@ def solid(name: str, *sizes: float) -> Mesh:
         return _revolved(np.sin(latitude), np.cos(latitude), np.broadcast_to(sizes, 3))
     if name == "box":
         return _revolved(ends, np.sqrt(0.5) * disc, sizes, sides=4)
-    radius, length = sizes[:2]
+    if name not in ("torus", "cylinder", "capsule"):
+        raise TypeError(f"the viewer has no shape for a {name}")
+    radius, length = sizes
     if name == "torus":
         angle = np.linspace(0, 2 * np.pi, SIDES + 1)
         return _revolved(-length * np.sin(angle), radius - length * np.cos(angle))
     if name == "cylinder":
         return _revolved(ends, disc, (radius, radius, length))
-    if name == "capsule":
-        south = latitude[latitude <= 0]
-        height, wide = np.sin(south) * radius - length / 2, np.cos(south) * radius
-        return _revolved([*height, *-height[::-1]], [*wide, *wide[::-1]])
-    raise TypeError(f"the viewer has no shape for a {name}")
+    south = latitude[latitude <= 0]
+    height, wide = np.sin(south) * radius - length / 2, np.cos(south) * radius
+    return _revolved([*height, *-height[::-1]], [*wide, *wide[::-1]])
 
 
 def _revolved(

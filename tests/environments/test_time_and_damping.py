@@ -94,3 +94,15 @@ def test_prescribed_muscles_begin_at_the_activation_that_the_model_names():
     run = mq.simulate(model, [0.3], [0.0], 0.06, H / 4, activation=[0.0, 0.0, 0.3], controls=[0.5], start_time=0.4,
                       excitation=lambda t: [0.0, 0.0, 0.3 * t + 0.6], method="semi_implicit_euler")  # fmt: skip
     np.testing.assert_allclose(envs.episodes.x[:, :2], [[run.q[-1, 0], run.u[-1, 0]]] * 2, rtol=1e-6)
+
+
+def test_fibers_of_a_prescribed_muscle_without_activation_dynamics_begin_in_balance_with_its_function():
+    """As in `simulate`: with 0.72 at the start, whatever activation the model names; others with zero."""
+    ends = PathPoint("ground", (0.2, 0.0, 0.1)), PathPoint("rod", (0.05, 0.0, -0.2))
+    law = DeGrooteFregly2016(400.0, 0.2, 0.15, tendon="elastic")
+    muscles = tuple(mq.Muscle(name, ends, law, activation=0.3) for name in ("free", "held"))
+    model = replace(rod(), muscles=muscles, inputs=(PrescribedInput("held", Linear(0.3, 0.6)),))
+    envs = VectorEnvironment(task(model, start_time=0.4), 2)
+    envs.reset(seed=0)
+    run = mq.simulate(model, [0.3], [0.0], H, method="radau", controls=[0.0], start_time=0.4)
+    np.testing.assert_allclose(envs.episodes.x[:, 2:], [run.muscle_states[0]] * 2, rtol=1e-9)

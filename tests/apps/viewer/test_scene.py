@@ -135,6 +135,8 @@ def test_solids_have_their_sizes(name):
     found = np.ptp(solid(name, *sizes).vertices, axis=0)
     assert (found <= np.array(extent) + 1e-12).all()
     np.testing.assert_allclose(found, extent, rtol=0.035)
+    with pytest.raises(TypeError, match="no shape for a cone"):
+        solid("cone", *sizes[:1])
 
 
 def test_limbs_follow_joints_that_slide():
