@@ -8,6 +8,7 @@ otherwise.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,9 +125,11 @@ class Frames:
             return self._spanned(element, depth)
         offset = element.tag == "PhysicalOffsetFrame"
         socket, place = ("socket_parent", "translation") if offset else ("socket_parent_frame", "location")
-        base = self._found(text(element, socket), str(element.getparent().getparent().get("name")), depth + 1)
+        path = text(element, socket, ".." if offset else None)
+        owner = next(islice(element.iterancestors(), 1, None), None)
+        base = self._found(path, "" if owner is None else str(owner.get("name")), depth + 1)
         if base is None:
-            complain(element, f"<{socket}> names {last_name(text(element, socket))!r}, which is no frame")
+            complain(element, f"<{socket}> names {last_name(path)!r}, which is no frame")
         return base.offset(element, place, "orientation")
 
     def _spanned(self, element: Any, depth: int) -> Frame:
@@ -182,7 +185,7 @@ def _by_path(elements: Iterable[Any]) -> dict[str, Any]:
     """Elements by their names, by those behind the names of their owners, and by those behind their owners' sets."""
     found: dict[str, Any] = {}
     for element in elements:
-        owner = element.getparent().getparent()
+        owner = next(islice(element.iterancestors(), 1, None), None)
         if owner is not None and owner.get("name"):
             found.setdefault(f"{owner.get('name')}/{element.get('name')}", element)
             holders = [holder.tag.lower() for holder in owner.iterancestors()]

@@ -93,9 +93,14 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
     frames = read_sensor_frames(folder / "placed.osim")
     assert len(frames) == len(BODIES)
     name, body, orientation, _ = frames[-1]
+    text = (folder / "placed.osim").read_text()
+    (folder / "placed.osim").write_text(text.replace(f"<socket_parent>/bodyset/{body}</socket_parent>", ""))
+    assert read_sensor_frames(folder / "placed.osim")[-1].body == body  # the body in which it stands
+    (folder / "placed.osim").write_text("<OpenSimDocument><PhysicalOffsetFrame name='a_imu'/></OpenSimDocument>")
+    with pytest.raises(ModelError, match="'a_imu'"):
+        read_sensor_frames(folder / "placed.osim")
     frame = f"""<PhysicalOffsetFrame name="turned"><socket_parent>/bodyset/{body}</socket_parent>
         <orientation>1.5707963267948966 0 0</orientation></PhysicalOffsetFrame>"""
-    text = (folder / "placed.osim").read_text()
     at = text.index(f'<PhysicalOffsetFrame name="{name}">')
     moved = text[at:].replace(f"/bodyset/{body}<", f"/bodyset/{body}/turned<", 1)
     (folder / "placed.osim").write_text(text[:at] + frame + moved)
