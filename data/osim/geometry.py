@@ -118,9 +118,10 @@ def _shape(element: Element, Q: Array, p: tuple[float, float, float]) -> Shape:
 
 
 def _color(look: Element | None) -> tuple[float, float, float, float] | None:
-    """The color and opacity that an element gives; None for OpenSim's own, opaque white."""
-    color = (*ONES, 1.0) if look is None else (*triple(look, "color", ONES), number(look, "opacity", 1.0))
-    return None if color == (*ONES, 1.0) else color
+    """The color and opacity that an element gives; None for OpenSim's own, opaque white, as where they are blank."""
+    color = triple(look, "color") if look is not None and text(look, "color", "") else ONES
+    opacity = number(look, "opacity") if look is not None and text(look, "opacity", "") else 1.0
+    return None if (color, opacity) == (ONES, 1.0) else (*color, opacity)
 
 
 def add_geometry(element: Element, name: str, shapes: Iterable[Shape], unwritten: UnwrittenParts) -> None:

@@ -14,7 +14,8 @@ GROUND = """<OpenSimDocument Version="{version}"><Model name="m"><BodySet><objec
 0 0 0 0.1 0 0</transform></DisplayGeometry></objects></GeometrySet></VisibleObject></Body></objects></BodySet></Model>
 </OpenSimDocument>"""
 SHOWN = """<VisibleObject><GeometrySet><objects>
-<DisplayGeometry><geometry_file>plain.vtp</geometry_file><scale_factors>1 2 3</scale_factors></DisplayGeometry>
+<DisplayGeometry><geometry_file>plain.vtp</geometry_file><scale_factors>1 2 3</scale_factors><color/><opacity/>
+</DisplayGeometry>
 <DisplayGeometry><geometry_file>turned.vtp</geometry_file><transform>0 0 1.5707963267948966 0.1 0.2 0.3</transform>
 </DisplayGeometry></objects></GeometrySet><scale_factors>2 2 2</scale_factors><transform>0 0 0 0 0 0</transform>
 </VisibleObject>"""
