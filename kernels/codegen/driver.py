@@ -207,37 +207,46 @@ def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Seq
     arrays = [(b.load(b.offset("%table", 16 * k), "ptr"), b.load(b.offset("%table", 16 * k + 8), "i64"))
               for k in range(len(ports))]  # fmt: skip
     several, together = module.blocks > 1, module.lanes * module.blocks
-    last = b.let("sub i64 %end, 1")
+    whole = b.let(f"and i64 {b.let('sub i64 %end, %begin')}, {-together}")
+    for port, (_, stride) in zip(ports, arrays, strict=True):
+        whole = b.let(f"select i1 {b.let(f'icmp eq i64 {stride}, {8 * port.length}')}, i64 {whole}, i64 0")
+    middle = b.let(f"add i64 %begin, {whole}")
 
-    with b.loop("%begin", "%end", together) as first:
-        count = ""
-        if several:
-            remaining = b.let(f"sub i64 %end, {first}")
-            fewer = b.let(f"icmp slt i64 {remaining}, {together}")
-            count = b.let(f"select i1 {fewer}, i64 {remaining}, i64 {together}")
+    def walk(begin: str, end: str, packed: bool) -> None:
+        """States up to `end`. Whole blocks of packed rows have constant distances and no last state to hold on to."""
+        with b.loop(begin, end, together) as first:
+            count = str(together)
+            if not packed:
+                remaining = b.let(f"sub i64 %end, {first}")
+                fewer = b.let(f"icmp slt i64 {remaining}, {together}")
+                count = b.let(f"select i1 {fewer}, i64 {remaining}, i64 {together}")
 
-        @contextmanager
-        def every_block() -> Iterator[tuple[str, str]]:
-            """The frame and the first state of every block."""
-            if not several:
-                yield "%frame", first
-                return
-            with b.loop(0, count, b.lanes) as own:
-                frame = b.offset("%frame", b.let(f"mul i64 {b.let(f'udiv i64 {own}, {b.lanes}')}, {size}"))
-                yield frame, b.let(f"add i64 {first}, {own}")
+            @contextmanager
+            def every_block() -> Iterator[tuple[str, str]]:
+                """The frame of every block, and how many states come before it."""
+                if not several:
+                    yield "%frame", "0"
+                    return
+                with b.loop(0, count, b.lanes) as own:
+                    yield b.offset("%frame", b.let(f"mul i64 {b.let(f'udiv i64 {own}, {b.lanes}')}, {size}")), own
 
-        def move(chosen: slice, reading: bool) -> None:
-            with every_block() as (frame, state):
-                following = b.let(f"sub i64 {last}, {state}")
-                for port, (pointer, stride) in zip(ports[chosen], arrays[chosen], strict=True):
-                    rows = Rows(b.offset(pointer, b.let(f"mul i64 {state}, {stride}")), stride, following)
-                    move_rows(b, rows, b.slot(frame, port.slot), port.length, reading, port.shared_slots)
+            def move(chosen: slice, reading: bool) -> None:
+                with every_block() as (frame, own):
+                    state = b.let(f"add i64 {first}, {own}")
+                    following = b.let(f"sub i64 {b.let(f'sub i64 {count}, 1')}, {own}")
+                    for port, (pointer, stride) in zip(ports[chosen], arrays[chosen], strict=True):
+                        apart = str(8 * port.length) if packed else stride
+                        rows = Rows(b.offset(pointer, b.let(f"mul i64 {state}, {apart}")), apart, following)
+                        move_rows(b, rows, b.slot(frame, port.slot), port.length, reading, port.shared_slots)
 
-        move(slice(len(inputs)), True)
-        b.line(f"call void @{body}(ptr %frame{f', i64 {count}' if several else ''})")
-        for port in outputs if several else ():  # lanes beyond the last state hold the same, since all are written
-            own = handed([(b.slot("%frame", port.slot), size)])
-            b.line(f"call void @{padded(module)}(i64 {count}, i64 {port.length}{own})")
-        move(slice(len(inputs), None), False)
+            move(slice(len(inputs)), True)
+            b.line(f"call void @{body}(ptr %frame{f', i64 {count}' if several else ''})")
+            for port in outputs if several else ():  # lanes beyond the last state hold the same, since all are written
+                own = handed([(b.slot("%frame", port.slot), size)])
+                b.line(f"call void @{padded(module)}(i64 {count}, i64 {port.length}{own})")
+            move(slice(len(inputs), None), False)
+
+    walk("%begin", middle, packed=True)
+    walk(middle, "%end", packed=False)
     b.line("ret void")
     module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
