@@ -353,8 +353,8 @@ def _slopes(
 
     parts = [wrench(part) for part in (by_pose, by_rate, by_acceleration, masses)]
     if body == system.body_names[root]:  # the moment's reference is its center of mass, which moves with the shift
-        R, _ = system.poses(motion.q)[body]
-        moved = np.concatenate([np.zeros((len(R), 3, 1)), skew(residual[:, :3]) @ R], axis=-1)
+        R, _ = system.poses(motion.q)[body]  # one (3, 3) where the root does not turn
+        moved = np.pad(skew(residual[:, :3]) @ R, ((0, 0), (0, 0), (1, 0)))
         parts[3][:, 3:] += moved[..., changes.columns]
     return _Slopes(*parts)
 

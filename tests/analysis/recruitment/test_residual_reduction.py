@@ -17,7 +17,7 @@ from myoquat.apps.opensim_tools.residuals import BOUND
 from myoquat.data import load_table
 from myoquat.joints import quaternion_exp
 from myoquat.muscle.coordinates import Coupler
-from tests.bodies import afloat, on_ball, on_hinge, on_joint
+from tests.bodies import afloat, on_ball, on_hinge, on_joint, on_slide
 
 TIME = np.linspace(0.0, 0.6, 61)
 
@@ -58,10 +58,16 @@ def test_a_consistent_motion_stays(walked):
     assert isinstance(found.plot(), matplotlib.figure.Figure)
 
 
-@pytest.mark.parametrize("body", ["trunk", "left"])
+@pytest.mark.parametrize("body", ["trunk", "left", "sled"])
 def test_derivatives_by_the_masses_are_differences(body, walked):
-    """Of all masses and inertias together, and of a center of mass, also where it is the reference of the moment."""
+    """Of all masses and inertias together, and of a center of mass, also where it is the reference of the moment, and
+    of a root that does not turn."""
     model, motion, loads = walked
+    if body == "sled":
+        root = on_slide(body, center_of_mass=(0.02, 0.1, 0.0), **TRUNK)
+        model = mq.Model(mq.ArticulatedSystem((root, on_hinge("leg", parent=body, **LEG))))
+        moves = 0.1 * np.stack([np.sin(6 * TIME), np.cos(5 * TIME)], axis=-1)
+        motion, loads = mo.differentiate(mo.Motion(model, TIME, moves)), None
     changes = residual_reduction._Changes.of(model, motion, ResidualOptions(body=body, mass_factor=0.1))
 
     def residual(x):
