@@ -9,6 +9,7 @@ Besier, An EMG-driven musculoskeletal model to estimate muscle forces and knee j
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,10 @@ FACTORS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_l
          "slack_length": "tendon_slack_length"}  # fmt: skip
 BOUNDS = {"strength": (0.5, 2.0), "optimal_length": (0.85, 1.15), "slack_length": (0.85, 1.15)}
 DIFFERENCE_STEP = 1e-6  # of the logarithm of a factor
+INNER_EVALUATIONS, BOUND_EVALUATIONS = (
+    100,
+    500,
+)  # of the search inside the bounds before the one along them, and of this
 BOUND_TOLERANCE = 1e-3  # of the range of logarithms: factors that close to a bound are at it
 
 
@@ -225,10 +230,17 @@ class _Problem:
             raise ValueError("there is no number to calibrate: no muscle has one whose bounds leave it free")
 
     def solved(self) -> "scipy.optimize.OptimizeResult":
-        return scipy.optimize.least_squares(  # SciPy's "trf" takes thousands of steps where many factors are at bounds
-            self.residual, 0 * self.sigma, self.jacobian, (self.low, self.high),
-            method="dogbox", xtol=1e-10, ftol=1e-12, gtol=1e-10,
+        """By SciPy's "trf", which takes thousands of steps where many factors are at bounds. "dogbox" does not, but may
+        end in a worse minimum: it counts where it does not."""
+        fit = partial(
+            scipy.optimize.least_squares, self.residual, jac=self.jacobian, bounds=(self.low, self.high),
+            xtol=1e-10, ftol=1e-12, gtol=1e-10,
         )  # fmt: skip
+        inner = fit(0 * self.sigma, max_nfev=INNER_EVALUATIONS)
+        if inner.success:
+            return inner
+        along = fit(0 * self.sigma, method="dogbox", max_nfev=BOUND_EVALUATIONS)
+        return along if along.success and along.cost <= inner.cost else fit(inner.x)
 
     def table(self, values: Array, others: float = np.nan) -> Array:
         """(m, 3) values of the factors that are varied, beside others."""

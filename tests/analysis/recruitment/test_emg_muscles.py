@@ -1,9 +1,11 @@
 """Muscles whose activity was recorded: known activations and known muscles are found again."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.integrate import solve_ivp
 
 from myoquat.analysis.recruitment import (
@@ -119,6 +121,19 @@ def test_what_trials_do_not_tell_stays(arm, rng):
     assert held.converged
     assert len(held.at_bounds()) > 4
     assert held.factors.strength.between(0.9 - 1e-9, 1.1 + 1e-9).all()
+
+
+def test_a_search_along_bounds_replaces_no_better_one(arm, monkeypatch):
+    """Of muscles three times too weak: along the bounds it converges soon, but at a sum of squares of 11,108, where
+    steps inside the bounds lead below 10,670 and have not converged."""
+    other = with_muscles(arm, law=lambda m: replace(m.law, max_isometric_force=3 * m.law.max_isometric_force))
+    few = partial(scipy.optimize.least_squares, max_nfev=100)  # of 2,400 evaluations
+    monkeypatch.setattr(scipy.optimize, "least_squares", few)
+    trial = CalibrationTrial(*measured(other, np.random.default_rng(3), 2))
+    held = calibrate_muscles(arm, [trial], prior=0.5, bounds={"strength": (0.9, 1.1)})
+    squares = 2 * np.sum(held.errors.after**2) + np.nansum((np.log(held.factors) / 0.5) ** 2)
+    assert squares < 10_670
+    assert not held.converged
 
 
 def test_laws_without_fibers_have_strengths(rng):
