@@ -111,10 +111,16 @@ def named(hinges: Hinges, x: Array, ranges: Mapping[int, Range]) -> Array:
     choice with a principal first frame. Principal angles are in (-pi, pi]. The middle one of three is in
     [-pi/2, pi/2], or in [0, pi] where the first and the third axis are parallel.
     """
-    low, high = np.array([ranges.get(i, (np.nan, np.nan)) for i in hinges.columns]).reshape(-1, 2).T[..., None]
+    x = unwrapped(hinges, x)
+    low, high = np.array([ranges.get(i, (-np.inf, np.inf)) for i in hinges.columns]).reshape(-1, 2).T
+    principally = np.cos if hinges.second_triple else np.sin
+    first = (np.abs(x[0]) < np.pi).all() and (hinges.second_triple is None or principally(x[0, 1]) > 0)
+    if first and ((low <= x) & (x <= high)).all():  # as most are, in a fifth of the time
+        return x
+    low, high = low[:, None], high[:, None]
     with np.errstate(invalid="ignore"):  # of ranges without ends
         middle = (low + high) / 2
-    choices = np.ascontiguousarray(hinges.choices(unwrapped(hinges, x)).mT)  # (choices, k, t)
+    choices = np.ascontiguousarray(hinges.choices(x).mT)  # (choices, k, t)
     # by whole turns principal in the first frame, or in the range in the most frames
     principal = choices - FULL_TURN_RAD * np.ceil((choices[..., :1] - np.pi) / FULL_TURN_RAD)
     off = middle - principal.mean(axis=-1, keepdims=True)
@@ -125,8 +131,7 @@ def named(hinges: Hinges, x: Array, ranges: Mapping[int, Range]) -> Array:
     placed = tries[inside.argmax(axis=0), np.arange(count)[:, None], np.arange(k)].mT
     if hinges.second_triple is None:
         return placed[0]
-    principally = (np.cos if hinges.second_triple else np.sin)(choices[:, 1, 0])
-    scores = zip(inside.max(axis=0).sum(axis=-1).tolist(), principally.tolist(), strict=True)
+    scores = zip(inside.max(axis=0).sum(axis=-1).tolist(), principally(choices[:, 1, 0]).tolist(), strict=True)
     return placed[max(enumerate(scores), key=lambda one: one[1])[0]]
 
 
