@@ -117,15 +117,16 @@ class Frames:
             element = self._offsets.get(name)
         return None if element is None else self.placed(element, depth)
 
-    def placed(self, element: Any, depth: int = 0) -> Frame:
-        """Where an offset frame is, or the point of a <Station> or <Marker>; ModelError if it rests on nothing."""
+    def placed(self, element: Any, depth: int = 0, parent: str | None = None) -> Frame:
+        """Where an offset frame is, or the point of a <Station> or <Marker>; ModelError if it rests on nothing.
+        `parent`: where the element names none."""
         if depth == MAX_FRAME_DEPTH:
             complain(element, f"frames stand on each other in a circle, or more than {MAX_FRAME_DEPTH} deep")
         if element.tag == "StationDefinedFrame":
             return self._spanned(element, depth)
         offset = element.tag == "PhysicalOffsetFrame"
         socket, place = ("socket_parent", "translation") if offset else ("socket_parent_frame", "location")
-        path = text(element, socket, ".." if offset else None)
+        path = text(element, socket, parent)
         owner = next(islice(element.iterancestors(), 1, None), None)
         base = self._found(path, "" if owner is None else str(owner.get("name")), depth + 1)
         if base is None:

@@ -147,7 +147,7 @@ def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:
 
 def _sensor(element: Element, frames: Frames) -> SensorFrame:
     """The sensor that a frame is."""
-    frame = frames.placed(element)
+    frame = frames.placed(element, parent="..")
     if frame.body == GROUND:
         complain(element, "a sensor must be on a body; this one is on the ground")
     return SensorFrame(str(element.get("name")), frame.body, frame.orientation, frame.position)
