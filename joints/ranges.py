@@ -16,7 +16,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_unmasked, frozen
+from myoquat.core import Array, ArrayLike, frozen, holds_masked
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
 from .errors import CoordinateWarning, ModelError, OffSphereError
@@ -71,7 +71,8 @@ class Range:
         if math.isfinite(self.high):
             return f"finite and {'below' if self.open_high else 'at most'} {self.high:.6g}"
         if self.low == 0.0:
-            return "positive and finite" if self.open_low else "finite and not negative"
+            words = "positive" if self.open_low else "not negative"
+            return words if self.infinite else "positive and finite" if self.open_low else "finite and not negative"
         if math.isfinite(self.low):
             return f"finite and {'above' if self.open_low else 'at least'} {self.low:.6g}"
         return "a number" if self.infinite else "finite"
@@ -140,7 +141,8 @@ def _outside(record: Any) -> str:
             return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"
     for name, (allowed, size, nested, optional) in vectors_of(record_type).items():
         value = getattr(record, name)
-        check_unmasked(name, value)
+        if holds_masked(value):
+            return f"{name} must be numbers, not a masked array"
         if value is None and optional:
             continue
         for row in value if nested and isinstance(value, tuple) else (value,):

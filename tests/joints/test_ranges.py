@@ -49,6 +49,7 @@ class Numbers:
     radii: Annotated[tuple[float, ...], Range(0.0, open_low=True)] = (1.0,)
     place: Annotated[tuple[float, ...], 3] | None = None
     span: tuple[float, float] | None = (-np.inf, np.inf)
+    length: Annotated[float, Range(0.0, open_low=True, infinite=True)] = np.inf
     name: str = "n"
 
 
@@ -66,6 +67,8 @@ class Numbers:
         ({"plain": 1j}, "e: plain must be finite, not 1j"),
         ({"size": "1"}, "e: size must be positive and finite, not '1'"),
         ({"radii": None}, "e: radii must be numbers, not None"),
+        ({"radii": np.ma.masked_array([1.0])}, "e: radii must be numbers, not a masked array"),
+        ({"length": 0.0}, "e: length must be positive, not 0.0"),
         ({"radii": (1.0, 0.0)}, r"e: radii must be positive and finite, not \(1.0, 0.0\)"),
         ({"place": (0.0, 1.0)}, "e: place must be 3 finite numbers of at most 1e.30 in size, not .0.0, 1.0."),
         ({"place": (0.0, 1.0, np.nan)}, r"e: place must be 3 finite numbers, not \(0.0, 1.0, nan\)"),
