@@ -256,13 +256,13 @@ def dynamically_consistent(
         steps += 1
         slope = _slopes(now, moved, forces, changes, x, residual)
         step, before_step = changes.solved(slope, residual, x) - x, changes.cost(x, residual)
-        for _ in range(MAX_HALVINGS):
-            now, moved = changes.model(x + step), changes.motion(x + step)
+        for share in 0.5 ** np.arange(MAX_HALVINGS):
+            tried = x + share * step
+            now, moved = changes.model(tried), changes.motion(tried)
             residual = _residual(now, moved, forces, _root(model))
-            if changes.cost(x + step, residual) <= before_step * (1 + STEP_TOLERANCE):
+            if changes.cost(tried, residual) <= before_step * (1 + STEP_TOLERANCE):
                 break
-            step = step / 2
-        x = x + step
+        x, step = tried, tried - x
         met = (np.abs(residual) <= options.bounds * (1 + BOUND_TOLERANCE)).all()
         if np.abs(step / changes.scale).max(initial=0.0) < STEP_TOLERANCE or (met and steps > 2):
             break

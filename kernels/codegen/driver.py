@@ -249,4 +249,4 @@ def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Seq
     walk("%begin", middle, packed=True)
     walk(middle, "%end", packed=False)
     b.line("ret void")
-    module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
+    module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b)

@@ -133,7 +133,6 @@ class Module:
         result: str,
         parameters: str,
         body: "Builder",
-        linkage: str = "hidden",
         facts: str = "",
         shared: bool = False,
         quick: bool = False,
@@ -141,7 +140,7 @@ class Module:
         """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`.
         A `shared` function is the same in all kernels: a unit of its own, which a process compiles once. A `quick` one
         is not worth optimizing."""
-        head = _head(name, result, parameters, linkage, facts)
+        head = _head(name, result, parameters, facts)
         self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
         if self._units:
             self._units.define(name, f"declare {head}", text, shared, quick)
@@ -184,8 +183,9 @@ class Module:
         return "\n".join([ALIASES, declarations, *self._globals, functions, METADATA, ""])
 
 
-def _head(name: str, result: str, parameters: str, linkage: str = "hidden", facts: str = "") -> str:
-    return f"{linkage} {result} @{name}({parameters}) noinline nounwind alignstack(64) {facts}"
+def _head(name: str, result: str, parameters: str, facts: str = "") -> str:
+    """A function that other object files may take the address of: a hidden one would have to lie within 2 GiB."""
+    return f"{result} @{name}({parameters}) noinline nounwind alignstack(64) {facts}"
 
 
 class Builder:

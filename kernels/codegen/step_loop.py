@@ -176,7 +176,7 @@ def write_steps(plan: StepPlan, module: Module) -> Size:
         for array, port in zip(kept, (state, stopped, reason), strict=True):
             move(array, port, reading=False)
     b.line("ret void")
-    module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b, linkage="")
+    module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b)
     price = cost.price + _PRICE_COMPONENT * plan.size
     return Size(slots_in(frame.finish(), module.lanes), cost.operations, price)
 

@@ -84,6 +84,14 @@ def test_what_two_kernels_have_in_common_is_compiled_once(compiled, monkeypatch)
     np.testing.assert_array_equal(second(x, x), x * first(x))
 
 
+def test_functions_of_other_object_files_may_lie_anywhere(compiled):
+    """The address of a hidden function is relative to the code that takes it, within 2 GiB. That of a loop's step is
+    taken, so that linking failed where a process had its object files farther apart."""
+    kernels.compile(lambda x: iterate(lambda z, c: np.cos(z + c), x, x, 9), {"x": 40}, ["y"], cache="off")
+    assert compiled
+    assert not any("hidden" in text for text in compiled)
+
+
 def test_functions_that_all_kernels_share_are_compiled_once(compiled):
     """Those that move rows and the elementary ones: of a second kernel only its formula and its driver are new."""
     kernels.compile(lambda x: np.sin(x), {"x": 20}, ["y"], cache="off")

@@ -1,5 +1,6 @@
 """Residual reduction: consistent motions stay, inconsistent ones meet their bounds, masses are found, setups run."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -119,6 +120,19 @@ def test_wrong_masses_are_found(walked):
     assert_allclose(found.mass_factor, 1 / 1.03, atol=1e-3)
     assert_allclose(found.shift, [-0.02, 0, -0.01], atol=2e-3)
     assert_allclose(found.masses().loc["trunk", "mass"], 30.0, atol=0.05)
+
+
+def test_factors_are_those_of_the_model_where_no_step_lowers_the_cost(walked, monkeypatch):
+    """Every step is halved as often as allowed, since each cost is above the one before."""
+    (model, motion, loads), costs = walked, itertools.count(0.0)
+    monkeypatch.setattr(residual_reduction._Changes, "cost", lambda *_: next(costs))
+    heavy = replace(model, system=model.system.with_body("trunk", mass=35.0))
+    options = ResidualOptions(body="trunk", mass_factor=0.02, max_iterations=2)
+    moved = mo.Motion(heavy, TIME, motion.q, motion.u, motion.udot)
+    found = dynamically_consistent(heavy, moved, loads, options=options)
+    assert found.mass_factor != 1
+    for after, before in zip(found.model.system.bodies, heavy.system.bodies, strict=True):
+        assert after.mass / before.mass == pytest.approx(found.mass_factor, rel=1e-12)
 
 
 def test_weights_decide_which_coordinates_change(walked):
