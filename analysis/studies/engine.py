@@ -6,7 +6,6 @@ whole study. Samples are lanes that know nothing of each other, so a block gives
 Those of a trial are solved one after the other, the frames of each side by side.
 """
 
-import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -233,11 +232,12 @@ class SimulationEngine(Engine):
         known = InputsOverTime(model.inputs, model.muscle_names).prescribed(np.zeros(())).keys()
         if self.study.activation is None and known:  # what the model prescribes, but activations that it names
             values = equations.over_time(model, model.muscle_names, p)(np.zeros(1))[..., 0, :]
-            named = [m.activation if i in equations.excited else None for i, m in enumerate(model.muscles)]
-            varied = [i in self.columns.activations for i in range(len(named))]
-            follows = [m.name in known and own is None for m, own in zip(model.muscles, named, strict=True)]
-            own = [math.nan if x is None or kept else x for x, kept in zip(named, varied, strict=True)]
-            at_start = np.where(follows, values, np.where(np.isnan(own), at_start, own))
+            at_start = np.array(np.broadcast_to(at_start, np.broadcast_shapes(at_start.shape, values.shape)))
+            for i, muscle in enumerate(model.muscles):
+                if i in equations.excited and muscle.activation is not None:
+                    at_start[..., i] = at_start[..., i] if i in self.columns.activations else muscle.activation
+                elif muscle.name in known:
+                    at_start[..., i] = values[..., i]
         return *muscle_starts(equations, q, at_start, p), *delayed
 
     def _summaries(self, inputs: dict[str, Any], states: Array, failed: Array) -> Arrays:

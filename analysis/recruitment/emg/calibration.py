@@ -27,10 +27,8 @@ FACTORS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_l
          "slack_length": "tendon_slack_length"}  # fmt: skip
 BOUNDS = {"strength": (0.5, 2.0), "optimal_length": (0.85, 1.15), "slack_length": (0.85, 1.15)}
 DIFFERENCE_STEP = 1e-6  # of the logarithm of a factor
-INNER_EVALUATIONS, BOUND_EVALUATIONS = (
-    100,
-    500,
-)  # of the search inside the bounds before the one along them, and of this
+INNER_EVALUATIONS = 100  # of the search inside the bounds, before the one along them
+BOUND_EVALUATIONS = 500  # of the search along the bounds
 BOUND_TOLERANCE = 1e-3  # of the range of logarithms: factors that close to a bound are at it
 
 
