@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-SHARES = (1.0, 1 / 8, 1 / 64, 8.0)  # of the usual step of a difference
+SHARES = (1.0, 1 / 8, 1 / 64, 8.0, 1 / 4096)  # of the usual step of a difference; the last passes by jumps 1e-6 away
 
 
 class Broken(AssertionError):
