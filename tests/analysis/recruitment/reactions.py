@@ -1,43 +1,8 @@
-"""What the tests of joint loads compare them with: Newton and Euler at every body, and OpenSim's reactions."""
+"""OpenSim's reactions, with which the tests of joint loads compare."""
 
 import json
 
 import numpy as np
-
-from myoquat.joints import frame_acceleration, frame_velocity
-from myoquat.joints.vectors import full
-
-
-def momentum_missing(model, motion, wrenches, gravity):
-    """(t, bodies, 6) the sum of forces on each body less the rate of its momentum, about its centre of mass. `wrenches`
-    are (force, moment about the origin) on each body, joints and their reactions among them."""
-    system, q, u, udot = model.system, motion.q, motion.u, motion.udot
-    poses, rows = system.poses(q), []
-    for i, body in enumerate(system.bodies):
-        R, _ = poses[body.name]
-        arm = R @ np.array(body.center_of_mass)
-        a = frame_acceleration(system, q, u, udot, body.name, body.center_of_mass)
-        omega = frame_velocity(system, q, u, body.name)[..., 3:]
-        inertia = R @ full(np.array(body.inertia)) @ np.swapaxes(R, -1, -2)
-        spin = (inertia @ omega[..., None])[..., 0]
-        rate = (inertia @ a[..., 3:, None])[..., 0] + np.cross(omega, spin)
-        force, moment = wrenches[:, i, :3], wrenches[:, i, 3:] - np.cross(arm, wrenches[:, i, :3])
-        rows.append(np.concatenate([force + body.mass * np.array(gravity) - body.mass * a[..., :3], moment - rate], -1))
-    return np.stack(rows, axis=1)
-
-
-def on_bodies(model, motion, wrench):
-    """(t, bodies, 6) of joints (t, bodies, 6) on their children, what they do to children and parents."""
-    system, poses = model.system, model.system.poses(motion.q)
-    total = wrench.copy()
-    for k, body in enumerate(system.bodies):
-        if body.parent != system.ground:
-            j = system.body_names.index(body.parent)
-            arm = poses[body.name][1] - poses[body.parent][1]
-            total[:, j, :3] -= wrench[:, k, :3]
-            total[:, j, 3:] -= wrench[:, k, 3:] + np.cross(arm, wrench[:, k, :3])
-    return total
-
 
 OPENSIM = """
 model = opensim.Model(arguments[0])

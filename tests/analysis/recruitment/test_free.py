@@ -19,89 +19,57 @@ from myoquat.dynamics.constraints import (
 )
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ConstraintWarning
-from myoquat.joints.functions import Linear
-from myoquat.joints.types import RevoluteJoint, UniversalJoint
-from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_jacobian, path_lengths
-from myoquat.muscle.coordinates import Coordinate, Coupler
-from tests.analysis.recruitment.shoulders import limb
+from myoquat.muscle import Model, Muscle, PathPoint, path_jacobian, path_lengths
+from myoquat.muscle.coordinates import Coordinate
+from tests.analysis.recruitment.chains import CHAINS, LOCKED, SYSTEM, free_to_move
 from tests.bodies import on_hinge, on_slide
 
-X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-
-
-@pytest.fixture(scope="module")
-def model():
-    """Two chains whose tips a point and a rod hold together, one coordinate that follows, one that is locked."""
-    system = ArticulatedSystem((
-        limb("A", "ground", UniversalJoint(X, Z), (0.0, 0.0, 0.0)), limb("B", "A", UniversalJoint(Y, Z), (0, -0.4, 0)),
-        limb("C", "ground", UniversalJoint(X, Z), (0.5, 0.0, 0.0)), limb("D", "C", UniversalJoint(Y, Z), (0, -0.4, 0)),
-        limb("E", "D", RevoluteJoint(X), (0, -0.2, 0)), limb("F", "ground", RevoluteJoint(X), (0, 0.3, 0)),
-    ))  # fmt: skip
-    names = system.coordinate_names
-    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
-    other = (PathPoint("C", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
-    return Model(
-        system,
-        (
-            Muscle("one", path, CubicExponentialMuscle(500.0, 0.5)),
-            Muscle("two", other, CubicExponentialMuscle(300.0, 0.3)),
-        ),
-        coordinates=(Coordinate(names[9], locked=True),),
-        couplers=(Coupler("gear", names[8], names[7], Linear(0.4)),),
-        constraints=(PointLoop("B", "D", (0.25, -0.3, 0.0), (-0.25, -0.3, 0.0)), Distance("A", "C", distance=0.5)),
-    )
+# a rod between points that do not move asks for nothing
+MODEL = replace(CHAINS, constraints=(*CHAINS.constraints, Distance("A", "C", distance=0.5)), forces=())
+HELD = ConstraintArrays(Constraints(SYSTEM, constraints_of(MODEL)))
 
 
 @pytest.fixture
-def poses(model, rng):
-    flat = model.system.neutral() + rng.uniform(-0.3, 0.3, (6, model.system.nq))
-    held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
-    return held, assemble(model, flat)
+def q(rng):
+    return assemble(MODEL, free_to_move(rng.uniform(-0.3, 0.3, (6, 12))))
 
 
-def test_free_velocities_keep_the_constraints(model, poses):
-    held, q = poses
-    names, C = free_velocities(model, q)
-    assert C.shape == (6, 10, 10 - 1 - 1 - 3)  # without the lock, the coupler and the point; the rod asks for nothing
-    assert len(names) == 5
-    np.testing.assert_allclose(held.jacobian(q, 0.0) @ C, 0, atol=1e-12)
-    assert (np.linalg.matrix_rank(C) == 5).all()
+def test_free_velocities_keep_the_constraints(q):
+    names, C = free_velocities(MODEL, q)
+    assert C.shape == (6, 12, 12 - 1 - 1 - 3)  # without the lock, the coupler and the pin
+    assert len(names) == 7
+    np.testing.assert_allclose(HELD.jacobian(q, 0.0) @ C, 0, atol=1e-12)
+    assert (np.linalg.matrix_rank(C) == 7).all()
 
 
-def test_torques_on_them_alone_give_the_motion(model, poses, rng):
+def test_torques_on_them_alone_give_the_motion(q, rng):
     """Inverse dynamics of a motion on the constraints, forces of these dropped, moves the model as before."""
-    held, q = poses
-    names, C = free_velocities(model, q)
-    u = np.einsum("pij,pj->pi", C, rng.normal(size=(6, 5)))
-    tau = rng.normal(size=(6, 10))
-    udot = held.motion(q, u, tau, np.zeros(6)).acceleration
-    free = free_torques(model, q, inverse_dynamics(model, q, u, udot))
-    np.testing.assert_allclose(free, np.einsum("pij,pi->pj", C, inverse_dynamics(model, q, u, udot)))
+    names, C = free_velocities(MODEL, q)
+    u, time = np.einsum("pij,pj->pi", C, rng.normal(size=(6, 7))), np.zeros(6)
+    udot = HELD.motion(q, u, rng.normal(size=(6, 12)), time).acceleration
+    needed = inverse_dynamics(MODEL, q, u, udot)
+    free = free_torques(MODEL, q, needed)
+    np.testing.assert_allclose(free, np.einsum("pij,pi->pj", C, needed))
     assert tuple(free.columns) == names
-    alone = np.zeros((6, 10))
-    columns = [model.system.velocity_names.index(name) for name in names]
-    alone[:, columns] = free
-    alone[:, 9] = inverse_dynamics(model, q, u, udot)[:, 9]  # the lock is no constraint: its torque stays
-    np.testing.assert_allclose(held.motion(q, u, alone, np.zeros(6)).acceleration, udot, atol=1e-9)
+    alone = np.zeros((6, 12))
+    alone[:, [SYSTEM.velocity_names.index(name) for name in names]] = free
+    alone[:, LOCKED] = needed[:, LOCKED]  # the lock is no constraint: its torque stays
+    np.testing.assert_allclose(HELD.motion(q, u, alone, time).acceleration, udot, atol=1e-9)
 
 
-def test_moment_arms_along_them_are_rates_of_lengths(model, poses):
+def test_moment_arms_along_them_are_rates_of_lengths(q):
     """dl/dt along a motion on the constraints, by central differences of assembled poses."""
-    _, q = poses
-    names, C = free_velocities(model, q)
-    arms = free_moment_arms(model, q).to_numpy().reshape(6, 2, 5)
-    for k in range(len(names)):
-        ends = [assemble(model, model.system.integrate(q, h * C[:, :, k])) for h in (1e-5, -1e-5)]
-        rate = (path_lengths(model, ends[0]) - path_lengths(model, ends[1])) / 2e-5
-        np.testing.assert_allclose(-arms[:, :, k], rate, atol=1e-8)
+    _, C = free_velocities(MODEL, q)
+    arms = free_moment_arms(MODEL, q).to_numpy().reshape(6, 2, 7)
+    for k in range(7):
+        ends = [path_lengths(MODEL, assemble(MODEL, q + h * C[:, :, k])) for h in (1e-5, -1e-5)]
+        np.testing.assert_allclose(-arms[:, :, k], (ends[0] - ends[1]) / 2e-5, atol=1e-8)
 
 
-def test_poses_at_which_the_driven_velocities_are_lost_are_named(model, poses):
-    _, q = poses
-    broken = Model(model.system, model.muscles, constraints=(Distance("B", "ground", second_point=(0, -1.0, 0)),))
-    straight = np.stack([q[0], model.system.neutral()])
+def test_poses_at_which_the_driven_velocities_are_lost_are_named(q):
+    broken = Model(SYSTEM, CHAINS.muscles, constraints=(Distance("B", "ground", second_point=(0, -1.0, 0)),))
     with pytest.raises(ValueError, match="at pose 1 the constraints do not determine"):
-        free_moment_arms(broken, straight)
+        free_moment_arms(broken, np.stack([q[0], SYSTEM.neutral()]))
 
 
 def five_bar():
@@ -163,7 +131,7 @@ class Turning(Holonomic):
 
 def test_constraints_that_change_with_time_are_taken_at_the_time_of_each_pose():
     """b drives a = b tan t, so that the torque along b is tau_b + tau_a tan t."""
-    bodies = tuple(on_slide(name, X) for name in ("a", "b"))
+    bodies = tuple(on_slide(name) for name in ("a", "b"))
     model = Model(ArticulatedSystem(bodies), constraints=(Turning(),))
     time = np.array([0.2, 0.4, 0.7])
     found = free_torques(model, np.zeros((3, 2)), np.tile([1.0, 3.0], (3, 1)), time)

@@ -17,11 +17,6 @@ from myoquat.muscle.forces import PrescribedForce
 START = 3.2  # [s]
 SOLID = {"inertia": (0.1, 0.12, 0.09, 0.01, 0, 0), "center_of_mass": (0.1, 0.1, 0.2)}
 TORQUE = np.array([0.7, -0.4])  # [N m] on qa and qb
-FORCE_FRAMES, POINT_FRAMES = ("a", "ground"), ("b", "b")
-
-
-def constant(*values):
-    return tuple(map(fn.Constant, values))
 
 
 def arm():
@@ -62,25 +57,17 @@ def test_torques_come_back_past_a_coupler_a_lock_a_prescribed_coordinate_and_for
 
 
 def test_torques_come_back_under_loads_in_several_frames():
-    """The loads are simulated as forces in axes of the bodies and the world, and written in those of other bodies."""
-    own = constant(3, -2, 1), constant(0.1, 0.2, 0), constant(0.3, 0.1, 0.2)
-    world = constant(1, 2, -3), constant(0.1, 0.0, 0.2), constant(0.0, 0.1, 0.2)
+    """Forces of the model with constant components, points and moments in frames of other bodies, given as loads."""
+    frames = ("p", "c", "a", "b"), ("w", "b", "ground", "b")  # names, bodies, axes of forces, frames of points
+    numbers = np.array([[[3.0, -2, 1], [0.1, 0.2, 0], [0.3, 0.1, 0.2]], [[1, 2, -3], [0.1, 0, 0.2], [0, 0.1, 0.2]]])
+    forces = tuple(PrescribedForce(name, body, *(tuple(map(fn.Constant, x)) for x in own), force_frame=axes,
+                                   point_frame=place)
+                   for (name, body, axes, place), own in zip(frames, numbers.tolist(), strict=True))  # fmt: skip
     model = arm()
-    pushed = replace(model, forces=(PrescribedForce("p", "c", *own, in_world=False), PrescribedForce("w", "b", *world)))
-    motion = Motion(model, *simulated(pushed))
-    poses = model.system.poses(motion.q)
-
-    def placed(functions, frame, other, is_point):
-        x, (R, p), (S, s) = np.array([f.constant for f in functions]), poses[frame], poses[other]
-        in_world = np.asarray(R) @ x + is_point * (np.asarray(p) - np.asarray(s))
-        return np.broadcast_to((np.swapaxes(S, -1, -2) @ in_world[..., None])[..., 0], (len(motion.time), 3))
-
-    columns = []
-    for part, is_point in ((0, 0), (1, 1), (2, 0)):
-        others = POINT_FRAMES if is_point else FORCE_FRAMES
-        pairs = (own, "c", others[0]), (world, "b" if is_point else "ground", others[1])
-        columns.append(np.stack([placed(x[part], frame, other, is_point) for x, frame, other in pairs], axis=1))
-    check(model, motion, Forces(motion.time, ("p", "w"), ("c", "b"), *columns, FORCE_FRAMES, POINT_FRAMES))
+    motion = Motion(model, *simulated(replace(model, forces=forces)))
+    names, bodies, *others = zip(*frames, strict=True)
+    columns = np.broadcast_to(numbers.swapaxes(0, 1)[:, None], (3, len(motion.time), 2, 3))
+    check(model, motion, Forces(motion.time, names, bodies, *columns, *others))
 
 
 @pytest.mark.parametrize("recruit", [redundancy, computed_muscle_control])

@@ -7,24 +7,14 @@ import pytest
 
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.analysis.recruitment.redundancy import (
-    Effort,
-    JointCone,
-    Reserve,
-    ReserveActuator,
-    Sequential,
-    consistent_motion,
-    redundancy,
-)
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, Sequential, redundancy
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.core import NotSolvedError
 from myoquat.data import Motion
 from myoquat.dynamics import forward_dynamics
-from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Linear
-from myoquat.joints.types import RevoluteJoint, UniversalJoint
 from myoquat.muscle import (
     ActivationDynamics,
     CubicExponentialMuscle,
@@ -38,9 +28,10 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.coordinates import Coordinate, Marker
 from tests.analysis.recruitment import shoulders
-from tests.analysis.recruitment.shoulders import X, caused, limb
+from tests.analysis.recruitment.chains import CHAINS, moving
+from tests.analysis.recruitment.shoulders import X, caused
 from tests.bodies import at_rest, on_hinge, with_muscles
 
 Z = (0.0, 0.0, 1.0)
@@ -253,51 +244,23 @@ def test_round_off_is_no_muscle():
     assert reason.startswith("upper: the force is up to 174 degrees outside its cone")
 
 
-@pytest.fixture(scope="module")
-def loop():
-    """A chain whose tip a rod holds, with a hinge that follows another, and one that is locked."""
-    system = ArticulatedSystem((
-        limb("A", "ground", UniversalJoint(X, Z), (0.0, 0.0, 0.0)), limb("B", "A", RevoluteJoint(X), (0, -0.4, 0)),
-        limb("E", "B", RevoluteJoint(X), (0, -0.2, 0)), limb("F", "ground", RevoluteJoint(X), (0, 0.3, 0)),
-    ))  # fmt: skip
-    names = system.coordinate_names
-    path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
-    other = (PathPoint("A", (0.05, -0.1, 0.0)), PathPoint("E", (0.03, -0.1, 0.02)))
-    return Model(
-        system,
-        (
-            Muscle("one", path, CubicExponentialMuscle(0.5, 500.0)),
-            Muscle("two", other, CubicExponentialMuscle(0.5, 300.0)),
-        ),
-        coordinates=(Coordinate(names[4], locked=True),),
-        couplers=(Coupler("gear", names[3], names[2], Linear(0.4)),),
-        constraints=(Distance("B", "ground", (0.0, -0.3, 0.0), (0.0, -0.7, 0.5), distance=0.5),),
-    )
-
-
-def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
-    """The force at a joint that a rod passes by is that of `joint_loads`, rod and reserves at bodies included, and the
-    cone keeps it."""
-    held = ConstraintArrays(Constraints(loop.system, constraints_of(loop)))
-    q, rows = assemble(loop, loop.system.neutral() + rng.uniform(-0.3, 0.3, (5, 5))), np.arange(5) < 4
-    rough = Motion(loop.system, 0.01 * np.arange(5), q, *(rng.normal(size=(2, 5, 5)) * rows))
-    motion = consistent_motion(loop, rough)
-    assert np.abs(held.rate(q, motion.u, np.zeros(5))).max() < 1e-12
+def test_cone_beside_a_constraint_holds_the_true_reaction(rng):
+    """The force at a joint that a pin passes by is that of `joint_loads`, pin, spring, bushing and reserves at bodies
+    included, and the cone keeps it."""
+    motion, _ = moving(rng, 5)
     pusher = PointActuator("push", "E", (0.01, -0.1, 0.02), (0.0, 1.0, 1.0), optimal_force=50.0)
-    motors = [Reserve(loop.system.velocity_names[k], 20.0, 0.1) for k in range(3)] + [ReserveActuator(pusher)]
-    wide = solved(motion, loop, motors, cones=[JointCone("B", X, 1.5)])
+    motors = [Reserve(name, 20.0, 0.1) for name in free_velocities(CHAINS, motion.q)[0]] + [ReserveActuator(pusher)]
+    wide = solved(motion, CHAINS, motors, cones=[JointCone("B", X, 1.5)])
     middle = wide.pressed[:, 0].mean(axis=0)
     across = np.cross(middle, X)
     beside = middle + 0.5 * np.linalg.norm(middle) * across / np.linalg.norm(across)
-    cone = JointCone("B", tuple(beside), 0.4)
-    found = solved(motion, loop, motors, cones=[cone])
+    found = solved(motion, CHAINS, motors, cones=[JointCone("B", tuple(beside), 0.4)])
     good = found.status == Status.SOLVED
     assert good.sum() >= 3
     assert (good & (found.margin[:, 0] < 1e-6)).any()
     assert found.margin[good].min() > -1e-7
     for result in (wide, found):
-        loads = result.joint_loads()
-        force = loads.of("B", on="parent", frame="parent").force
+        force = result.joint_loads().of("B", on="parent", frame="parent").force
         np.testing.assert_allclose(result.pressed[good, 0], force[good], atol=1e-9 * np.abs(force).max())
 
 
