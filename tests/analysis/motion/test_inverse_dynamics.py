@@ -12,6 +12,7 @@ from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_veloc
 from myoquat.joints.kinematics import frame_jacobian, momentum
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from tests.analysis.motion.conftest import wandering
+from tests.differences import slope
 
 
 @pytest.fixture(params=["leg", "ball_leg"])
@@ -25,6 +26,11 @@ def states(model, rng, frames=20):
     system = model.system
     u, udot = rng.normal(size=(2, frames, system.nu))
     return Motion(system, np.arange(frames) / 100, system.random(frames, rng), u, udot)
+
+
+def along(system, motion, s):
+    """(q, u) a time s from each frame, under its acceleration."""
+    return system.integrate(motion.q, s * (motion.u + s / 2 * motion.udot)), motion.u + s * motion.udot
 
 
 def loads_on(motion, rng, bodies=("foot", "shank"), **frames):
@@ -67,17 +73,13 @@ def test_loads_in_frames_of_bodies_are_those_in_the_world(model, rng):
 
 def test_residuals_are_what_the_ground_would_have_to_give(model, rng):
     """Newton: residual force + weight + loads = rate of momentum, by differences along the motion; in the world."""
-    motion, h = states(model, rng), 1e-6
+    motion = states(model, rng)
     loads = loads_on(motion, rng)
     result = inverse_dynamics_of_motion(model, motion, loads)
     assert result.roots == ("pelvis",)
     table = result.of_coordinates()
     force = table[["tx_force", "ty_force", "tz_force"]].to_numpy()
-    later, sooner = (
-        momentum(model, model.system.integrate(motion.q, s * h * (motion.u + s * h / 2 * motion.udot)),
-                 motion.u + s * h * motion.udot) for s in (1, -1)
-    )  # fmt: skip
-    rate = ((later - sooner) / (2 * h))[:, :3]
+    rate = slope(lambda s: momentum(model, *along(model.system, motion, s)), 1e-3)[:, :3]
     mass = sum(body.mass for body in model.system.bodies)
     weight = mass * np.array(model.system.gravity)
     np.testing.assert_allclose(force, rate - weight - loads.force.sum(axis=1), rtol=1e-5, atol=1e-4)
@@ -109,13 +111,9 @@ def test_forces_on_the_coordinates_of_the_file_are_the_same_in_both_descriptions
     np.testing.assert_array_equal(wanted, inverse_dynamics_of_motion(leg, motion, loads).torque)
     for frame in ("child", "parent"):
         system = ArticulatedSystem(ball_leg.system.bodies, gravity=leg.system.gravity, velocity_frame=frame)
-        h = 1e-3
-        at = lambda s, system=system: convert_velocities(  # noqa: E731
-            leg.system, system, motion.q + s * motion.u + s * s / 2 * motion.udot, motion.u + s * motion.udot
-        )
-        first = [(at(k * h) - at(-k * h)) / (2 * k * h) for k in (1, 2, 3)]
-        udot = 1.5 * first[0] - 0.6 * first[1] + 0.1 * first[2]  # sixth order
-        q, u = convert_coordinates(leg.system, system, motion.q), at(0.0)
+        q = convert_coordinates(leg.system, system, motion.q)
+        at = lambda s, to=system: convert_velocities(leg.system, to, *along(leg.system, motion, s))  # noqa: E731
+        u, udot = at(0.0), slope(at, 1e-3)
         for k in range(len(q)):  # each frame by itself: they do not follow from one another
             row = slice(k, k + 1)
             other = Motion(system, motion.time[row], q[row], u[row], udot[row])

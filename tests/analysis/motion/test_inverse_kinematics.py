@@ -146,8 +146,11 @@ def test_missing_markers_and_empty_frames(model, rng):
 
 def test_locked_coordinates_keep_their_start_and_couplers_hold(model, rng):
     markers = shown(model, wandering(model, rng, 50, speed=1.0), noise=0.01, rng=rng)
-    fit = inverse_kinematics(model, markers)
+    fit = inverse_kinematics(model, markers, coordinates={"toe_angle": 0.2})
     names = model.system.coordinate_names
+    with pytest.warns(MotionWarning, match=r"locked coordinates stay .*'toe_angle' \(by up to 0\.7\)"):
+        again = inverse_kinematics(model, markers, coordinates={"toe_angle": np.linspace(0.2, 0.9, 50)})
+    np.testing.assert_allclose(again.q, fit.q, atol=1e-9)
     q = dict(zip(names, fit.q.T, strict=True))
     assert (q["toe_angle"] == 0.2).all()
     np.testing.assert_allclose(q["patella_angle"], 0.7 * model.couplers[0].function.value(q["shank_angle"]), atol=1e-14)
