@@ -25,7 +25,8 @@ from myoquat.muscle import Muscle, PathPoint, PrescribedInput, laws
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import CoordinateActuator, PointActuator
 from myoquat.muscle.forces import PrescribedForce
-from tests.bodies import at_rest, on_hinge, on_slide
+from tests.analysis.studies.conftest import assert_simulated
+from tests.bodies import at_rest, on_hinge, on_slide, with_muscles
 
 SLED = on_slide("sled", "x", "x")
 ROD = on_hinge("rod", "y", "a", inertia=0.1)
@@ -52,27 +53,18 @@ def sled(*inputs):
 
 
 def test_studies_obey_prescribed_activations_and_show_them_in_summaries():
-    muscle = Muscle(
-        "m", (PathPoint("ground", (-1, 0, 0)), PathPoint("sled", (0, 0, 0))), mq.muscle.ExponentialMuscle(0.5, 10.0)
-    )
-    model = mq.Model(mq.ArticulatedSystem((SLED,)), (muscle,), inputs=(PrescribedInput("m", Linear(0.5)),))
-    study = mq.Study(model, {"bodies.sled.mass": [1.0]}, design="grid", duration=1.0, summaries=["peak_force"])
-    found = study.run()
-    direct = mq.simulate(model, [0.0], [0.0], 1.0)
-    assert np.allclose(found.u_final.values[0], direct.u[-1], rtol=1e-12)
-    assert np.allclose(found.peak_force.values[0], direct.forces.max(axis=0), rtol=1e-6)
-    given = replace(study, activation=0.25).run()  # what a study gives takes the place of the inputs
-    assert np.allclose(given.u_final.values[0], mq.simulate(model, [0.0], [0.0], 1.0, activation=[0.25]).u[-1])
+    model = rod((PrescribedInput("bic", Linear(0.5)),))
+    study = mq.Study(model, {"bodies.rod.mass": [1.0]}, design="grid", duration=0.2, summaries=["peak_force"])
+    assert_simulated(study)
+    assert_simulated(replace(study, activation=0.25), activation=[0.25] * 2)  # in place of the inputs
 
 
 @pytest.mark.parametrize("dynamics", [None, ActivationDynamics()])
 def test_muscles_beside_a_prescribed_one_do_the_same_in_a_study_and_in_a_simulation(dynamics):
     """Their inputs are zero, whatever activations the model names; with dynamics these are the starts."""
-    muscles = tuple(replace(muscle, activation=0.4, activation_dynamics=dynamics) for muscle in PAIR)
-    model = replace(rod((PrescribedInput("bic", Constant(0.6)),), muscles), start_q=(0.1,))
-    study = mq.Study(model, {"bodies.rod.mass": [1.0]}, design="grid", duration=0.05)
-    simulated = mq.simulate(replace(model, system=model.system.with_body("rod", mass=1.0)), duration=0.05)
-    np.testing.assert_allclose(study.run().u_final.values[0], simulated.u[-1], rtol=1e-12)
+    model = replace(rod((PrescribedInput("bic", Constant(0.6)),)), start_q=(0.1,))
+    model = with_muscles(model, activation=0.4, activation_dynamics=dynamics)
+    assert_simulated(mq.Study(model, {"bodies.rod.mass": [1.0]}, design="grid", duration=0.05))
 
 
 def test_prescribed_muscles_have_their_activations_in_redundancy():

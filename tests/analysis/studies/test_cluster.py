@@ -11,9 +11,8 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.studies import open_results
-from myoquat.analysis.studies.store import Store
 from myoquat.analysis.studies.study import RunOptions, compute
-from tests.analysis.studies.conftest import STUDY
+from tests.analysis.studies.conftest import STUDY, before_block
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings on starting and stopping are not ours
@@ -42,24 +41,11 @@ def long_whole():
     return LONG.run()
 
 
-def once_three_are_stored(monkeypatch, act):
-    """Call `act` in the moment in which the third block is stored."""
-    write, written = Store.write, []
-
-    def counted(self, block, arrays):
-        write(self, block, arrays)
-        written.append(block)
-        if len(written) == 3:
-            act()
-
-    monkeypatch.setattr(Store, "write", counted)
-
-
 @pytest.mark.posix
 def test_a_killed_worker_costs_nothing(cluster, long_whole, tmp_path, monkeypatch):
     with distributed.Client(cluster) as client:
         before = set(client.run(os.getpid).values())
-        once_three_are_stored(monkeypatch, lambda: os.kill(min(before), signal.SIGKILL))
+        before_block(monkeypatch, 4, lambda: os.kill(min(before), signal.SIGKILL))
         found = LONG.run(tmp_path / "results", client=client, block=8)
         client.wait_for_workers(2)
         assert set(client.run(os.getpid).values()) != before
@@ -79,7 +65,7 @@ def test_a_scheduler_that_dies_leaves_what_is_stored(long_whole, tmp_path, monke
     """kill -9 of the scheduler; the study then ends without a cluster."""
     path, pipes = tmp_path / "results", {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", CLUSTER], stderr=subprocess.DEVNULL, **pipes) as process:
-        once_three_are_stored(monkeypatch, process.kill)
+        before_block(monkeypatch, 4, process.kill)
         with pytest.raises(ConnectionError, match="resume goes on"):
             LONG.run(path, scheduler=process.stdout.readline().strip(), block=8, timeout=10)
         process.kill()

@@ -10,15 +10,16 @@ from myoquat.analysis.studies import Study, recompute, study_of, to_table
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
-from myoquat.dynamics import kinetic_energy, potential_energy, simulate
+from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import Model, muscle_forces
+from myoquat.muscle import Model
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.forces import PointSpring, PrescribedForce
 from myoquat.muscle.laws.thelen import Thelen2003
+from tests.analysis.studies.conftest import assert_simulated
 from tests.bodies import on_ball, with_muscles
 
 VARY = {
@@ -53,7 +54,7 @@ STUDIES = {
         hill(),
         {"muscles.*.optimal_fiber_length": {"uniform": [0.9, 1.1], "relative": True},
          "muscles.m1.pennation": {"uniform": [0.0, 0.2]}},
-        samples=3, duration=0.1, times=5,
+        samples=3, duration=0.1, times=5, summaries=["peak_force"], summary_step=1e-3,
     ),
     "activations over time": lambda: small(samples=2, activation=(TIMES, TABLE.tolist())),
 }  # fmt: skip
@@ -61,17 +62,7 @@ STUDIES = {
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_sample_is_the_simulation_of_the_model_with_its_values(name):
-    study = STUDIES[name]()
-    found = study.run()
-    given = {"activation": (TIMES, TABLE)} if "over time" in name else {}
-    for i, values in enumerate(study.values()):
-        model = study.parameters.bind(values)
-        u = model.start_u if "start" in name else study.start[1]
-        run = simulate(model, study.start[0], u, 0.1, step=1e-3, output_step=0.02, **given)
-        np.testing.assert_allclose(found.q[i], run.q[1:], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(found.u[i], run.u[1:], rtol=0, atol=1e-12)
-    assert np.array_equal(found.q_final, found.q[:, -1])
-    assert (found.status == 1).all()
+    assert_simulated(STUDIES[name](), **({"activation": (TIMES, TABLE)} if "over time" in name else {}))
 
 
 def test_units_of_what_varies_and_activations_that_are_given_twice():
@@ -89,11 +80,7 @@ def test_every_method_sees_what_varies_or_says_that_it_does_not(method):
         with pytest.raises(ValueError, match="takes the model's numbers as constants"):
             study.run()
         study = Study("two_link", {"start_u.A.omega_x": [0.0, 1.0]}, design="grid", duration=0.05, method=method)
-    found = study.run()
-    model = study.parameters.bind(study.values()[1])
-    run = simulate(model, study.start[0], model.start_u, 0.05, step=1e-3, method=method)
-    np.testing.assert_allclose(found.q_final[1], run.q[-1], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.u_final[1], run.u[-1], rtol=0, atol=1e-12)
+    assert_simulated(study, method=method)
 
 
 @pytest.mark.parametrize(
@@ -156,19 +143,31 @@ def test_failures_are_recorded_and_stop_no_other_sample():
 # ---- summaries ---------------------------------------------------------------------------------------------
 
 
-def test_summaries_against_the_trajectory():
-    study = small(samples=3, summaries=EVERYTHING, summary_step=1e-3, times=100)
+def acted_upon():
+    """The two links in angles under a force over time, a spring and a delayed actuator."""
+    push = PrescribedForce("push", "B", forces=(Linear(30.0, 5.0), Constant(), Constant(-4.0)))
+    spring = PointSpring("spring", "ground", "B", (0.1, 0, 0), (0, 0.1, -0.4), 100.0, 0.3)
+    base = replace(load_model("two_link", "sequence"), forces=(push, spring),
+                   actuators=(ActivationCoordinateActuator("motor", "A.p2", optimal_force=3.0),))  # fmt: skip
+    return Study(base, {"bodies.A.mass": [4.0, 6.0]}, design="grid", duration=0.05)
+
+
+@pytest.mark.parametrize("make", [acted_upon, lambda: small(samples=3)])
+def test_summaries_against_the_trajectory(make):
+    """Whose reactions are the loads of joints in tests/dynamics/test_everything_acts.py. The work is that of forces
+    over lengths."""
+    study = replace(make(), summaries=EVERYTHING, summary_step=1e-3)
     found = study.run()
     for i, values in enumerate(study.values()):
-        model = study.parameters.bind(values)
-        q = np.concatenate([[study.start[0]], found.q[i].values])
-        u = np.concatenate([[study.start[1]], found.u[i].values])
-        a = study.activations
-        forces = muscle_forces(model, q, u, a)
-        np.testing.assert_allclose(found.peak_force[i], forces.max(axis=0), rtol=1e-12)
-        np.testing.assert_allclose(found.peak_speed[i], np.abs(u).max(axis=0), rtol=1e-12)
-        turns = model.system.difference(q[:1], q)  # less than half a turn in this time
-        np.testing.assert_allclose(found.range_of_motion[i], np.ptp(turns, axis=0), atol=1e-12)
+        run = simulate(study.parameters.bind(values), duration=study.duration, step=1e-3)
+        for name, wanted in (
+            ("peak_force", run.forces.max(axis=0)),
+            ("peak_speed", np.abs(run.u).max(axis=0)),
+            ("range_of_motion", np.ptp(run.system.difference(run.q[:1], run.q), axis=0)),  # of less than half a turn
+            ("joint_reaction", np.linalg.norm(run.reactions[..., :3], axis=-1).max(axis=0)),
+        ):
+            np.testing.assert_allclose(found[name][i], wanted, rtol=1e-9, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(found.work[i], -np.trapezoid(run.forces, run.lengths, axis=0), rtol=1e-3, atol=1e-6)
 
 
 def test_range_of_motion_past_half_a_turn():
@@ -180,41 +179,7 @@ def test_range_of_motion_past_half_a_turn():
     np.testing.assert_allclose(study.run().range_of_motion, wanted, atol=1e-9)
 
 
-def test_work_is_the_energy_that_the_muscles_bring():
-    """Kinetic and potential energy at the end less at the start, damping being next to nothing."""
-    study = small(samples=3, summaries=("work",), summary_step=1e-3)
-    found = study.run()
-    from_energy = [_energy(study, values, q, u) for values, q, u in zip(*_ends(study, found), strict=True)]
-    np.testing.assert_allclose(found.work.sum("muscle"), from_energy, rtol=1e-4)
-
-
-def _ends(study, found):
-    return study.values(), found.q_final.values, found.u_final.values
-
-
-def _energy(study, values, q, u):
-    model = study.parameters.bind(values)
-    begin = kinetic_energy(model, study.start[0], study.start[1]) + potential_energy(model, study.start[0])
-    return kinetic_energy(model, q, u) + potential_energy(model, q) - begin
-
-
-def test_joint_reaction_counts_all_that_acts():
-    """A force over time, a spring and a delayed actuator: against `Trajectory.reactions`, which are the loads of joints
-    in tests/dynamics/test_everything_acts.py."""
-    push = PrescribedForce("push", "B", forces=(Linear(30.0, 5.0), Constant(), Constant(-4.0)))
-    spring = PointSpring("spring", "ground", "B", (0.1, 0, 0), (0, 0.1, -0.4), 100.0, 0.3)
-    base = replace(load_model("two_link").with_rotations("sequence"), forces=(push, spring),
-                   actuators=(ActivationCoordinateActuator("motor", "A.p2", optimal_force=3.0),))  # fmt: skip
-    study = Study(base, {"bodies.A.mass": [4.0, 6.0]}, design="grid", summaries=("joint_reaction",),
-                  duration=0.05, step=1e-3, summary_step=1e-3)  # fmt: skip
-    found = study.run().joint_reaction
-    for row, values in zip(found, study.values(), strict=True):
-        motion = simulate(study.parameters.bind(values), duration=0.05, step=1e-3)
-        wanted = np.linalg.norm(motion.reactions[..., :3], axis=-1).max(axis=0)
-        np.testing.assert_allclose(row, wanted, rtol=1e-9)
-
-
-def test_co_contraction_of_one_muscle_is_none_and_of_two_equal_opposed_ones_is_one():
+def test_co_contraction_of_one_muscle_is_none():
     model = load_model("two_link")
     alone = replace(model, muscles=model.muscles[:1])
     study = Study(alone, {"bodies.A.mass": [5.0]}, design="grid", duration=0.01, summaries=("co_contraction",))
