@@ -6,8 +6,8 @@ ones follow. An overlap writes the same values again. In the last block of state
 the last state's row. They hold the same state and hence the same results. So no lane works on invented numbers, and
 nothing needs a mask.
 
-Short rows are moved in place. Long ones are moved by functions that take their length as an argument, so that their
-code is the same in every kernel and is compiled once.
+Rows are moved by functions that are the same in every kernel, so that a process compiles them once: those of short rows
+know their length, and that of long ones takes it as an argument. In place, they were nine tenths of a small kernel.
 """
 
 import ctypes
@@ -22,20 +22,22 @@ from myoquat.core import digest
 from .compaction import handed, padded
 from .ir import Builder, Module
 
-_MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
+_MAX_BLOCKS_OF_KNOWN_LENGTH = 2  # column blocks up to which a function for any length would take noticeably longer
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
 
 
 class Rows(NamedTuple):
     """W rows of an array of the caller: the address of the first, the bytes from row to row, and how many rows follow
-    the first. Those beyond the last are the last."""
+    the first. Those beyond the last are the last. None: all W are there."""
 
     first: str
-    stride: str
-    following: str
+    stride: str | int
+    following: str | None
 
     def addresses(self, b: Builder) -> list[str]:
         """Where each begins."""
+        if self.following is None:
+            return [b.offset(self.first, lane * int(self.stride)) for lane in range(b.lanes)]
         found = [self.first]
         for lane in range(1, b.lanes):
             inside = b.let(f"icmp sge i64 {self.following}, {lane}")
@@ -46,25 +48,36 @@ class Rows(NamedTuple):
 def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, behind: Sequence[int] = ()) -> None:
     """W rows of so many numbers into slots, or back. behind: how far each slot lies behind the first, where they do not
     follow each other."""
-    if not behind and (b.lanes == 1 or length <= _MAX_BLOCKS_IN_PLACE * b.lanes):
+    if b.lanes == 1 and not behind:
         _Transfer(b, slots).move(rows.addresses(b), length, reading)
         return
-    name = f"{'read' if reading else 'write'}_{'scattered' if behind else 'rows'}"
-    given = [f"ptr {rows.first}", f"i64 {rows.stride}", f"i64 {rows.following}", f"ptr {slots}", f"i64 {length}"]
-    parameters = "ptr %rows, i64 %stride, i64 %following, ptr %slots, i64 %length"
+    known = not behind and length <= _MAX_BLOCKS_OF_KNOWN_LENGTH * b.lanes
+    name, values = "read" if reading else "write", {"ptr %rows": rows.first, "ptr %slots": slots}
+    if known and rows.following is None:
+        name, inside = f"{name}_{length}_dense_rows", Rows("%rows", 8 * length, None)
+    else:
+        following = b.lanes - 1 if rows.following is None else rows.following
+        values |= {"i64 %stride": rows.stride, "i64 %following": following}
+        name, inside = f"{name}_{length}_rows" if known else f"{name}_rows", Rows("%rows", "%stride", "%following")
+    if not known:
+        values["i64 %length"] = length
     if behind:
         offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
         table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
-        given, parameters = [*given, f"ptr @{table}"], f"{parameters}, ptr %offsets"
+        name, values["ptr %offsets"] = f"{name}_scattered", f"@{table}"
 
     def define() -> None:
         own = b.module.builder()
-        transfer = _Transfer(own, "%slots", "%offsets" if behind else "")
-        transfer.move_any(Rows("%rows", "%stride", "%following").addresses(own), reading)
+        transfer, addresses = _Transfer(own, "%slots", "%offsets" if behind else ""), inside.addresses(own)
+        if known:
+            transfer.move(addresses, length, reading)
+        else:
+            transfer.move_any(addresses, reading)
         own.line("ret void")
-        b.module.define(name, "void", parameters, own, shared=True)
+        b.module.define(name, "void", ", ".join(values), own, shared=True)
 
-    b.line(f"call void @{b.module.once(name, define)}({', '.join(given)})")
+    given = ", ".join(f"{parameter.split()[0]} {value}" for parameter, value in values.items())
+    b.line(f"call void @{b.module.once(name, define)}({given})")
 
 
 class _Transfer:
@@ -233,9 +246,9 @@ def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Seq
             def move(chosen: slice, reading: bool) -> None:
                 with every_block() as (frame, own):
                     state = b.let(f"add i64 {first}, {own}")
-                    following = b.let(f"sub i64 {b.let(f'sub i64 {count}, 1')}, {own}")
+                    following = None if packed else b.let(f"sub i64 {b.let(f'sub i64 {count}, 1')}, {own}")
                     for port, (pointer, stride) in zip(ports[chosen], arrays[chosen], strict=True):
-                        apart = str(8 * port.length) if packed else stride
+                        apart = 8 * port.length if packed else stride
                         rows = Rows(b.offset(pointer, b.let(f"mul i64 {state}, {apart}")), apart, following)
                         move_rows(b, rows, b.slot(frame, port.slot), port.length, reading, port.shared_slots)
 

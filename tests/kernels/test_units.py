@@ -94,10 +94,12 @@ def test_functions_of_other_object_files_may_lie_anywhere(compiled):
 
 def test_functions_that_all_kernels_share_are_compiled_once(compiled):
     """Those that move rows and the elementary ones: of a second kernel only its formula and its driver are new."""
-    kernels.compile(lambda x: np.sin(x), {"x": 20}, ["y"], cache="off")
+    kernels.compile(lambda x, y: np.sin(x) * y[0], {"x": 20, "y": 3}, ["z"], cache="off")
     before = len(compiled)
-    kernels.compile(lambda x, y: np.sin(x + 1.0) @ np.ones((20, 9)) + y, {"x": 20, "y": 9}, ["z"], cache="off")
-    assert before == 4  # the sine, reading, writing, and the kernel
+    kernels.compile(lambda x, y: np.sin(x + 1.0) @ np.ones((20, 20)) + y[2], {"x": 20, "y": 3}, ["z"], cache="off")
+    assert (
+        before == 6
+    )  # the sine, reading and writing, reading three numbers of packed and of other rows, and the kernel
     assert len(compiled) == before + 1
 
 
