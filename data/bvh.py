@@ -15,8 +15,8 @@ from myoquat.core import Array, frozen, pandas as pd
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
-from .files import existing, read_lines, write_text
-from .rows import MAX_BYTES, parse_rows, time_table
+from .files import write_text
+from .rows import NumberFile, time_table
 
 POSITIONS = ("Xposition", "Yposition", "Zposition")
 ROTATIONS = ("Xrotation", "Yrotation", "Zrotation")
@@ -80,38 +80,36 @@ def read_channels(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 def read_bvh(path: str | Path) -> tuple[list[BvhJoint], float, Array]:
     """The joints of a file, every parent before its children, the time of a frame [s] and the channels (t, n). Raises
     ModelError, with the line, for a file that is broken or of another type."""
-    path = existing(path)
-    lines = _Lines(path)
+    lines = _Lines(path, errors="strict")
     if [word.upper() for word in lines.words()] != ["HIERARCHY"]:
-        raise lines.error("the first line is not 'HIERARCHY': this is no BVH file")
+        raise lines.problem("the first line is not 'HIERARCHY': this is no BVH file")
     joints = _hierarchy(lines)
     (count,) = lines.numbers("Frames: N", 1)
     header = lines.number
     (step,) = lines.numbers("Frame Time: SECONDS", 1)
     if not step > 0:
-        raise lines.error(f"the time of a frame is {step:g} s")
+        raise lines.problem(f"the time of a frame is {step:g} s")
     labels = [f"{joint.name} {channel}" for joint in joints for channel in joint.channels]
-    rows, _ = parse_rows(path, lines.rest, labels, gaps=False)
+    rows, _ = lines.table(labels, gaps=False)
     if len(rows) != count:
-        raise ModelError(f"the header says {count:g} frames; there are {len(rows)}", file=path, line=header)
+        raise lines.error(f"the header says {count:g} frames; there are {len(rows)}", header)
     return joints, step, rows
 
 
-class _Lines:
-    """The lines of a file that are not blank: `number` is that of the last one, `rest` the others."""
+class _Lines(NumberFile):
+    """A file whose line of `number` is read."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.number = path, 0
-        self.rest = (line for line in read_lines(path, MAX_BYTES) if line[1].strip())
+    number = 0
 
-    def error(self, problem: str) -> ModelError:
-        return ModelError(problem, file=self.path, line=self.number)
+    def problem(self, problem: str) -> ModelError:
+        """What is wrong in this line."""
+        return self.error(problem, self.number)
 
     def words(self) -> list[str]:
-        """The words of the next line."""
-        self.number, text = next(self.rest, (self.number, ""))
+        """The words of the next line that is not blank."""
+        self.number, text = next((line for line in self.lines if line[1].strip()), (self.number, ""))
         if not text:
-            raise self.error("the file ends too early")
+            raise self.problem("the file ends too early")
         return text.split()
 
     def numbers(self, form: str, count: int) -> list[float]:
@@ -126,7 +124,7 @@ class _Lines:
             or len(found) != count
             or not all(map(is_plausible, found))
         ):
-            raise self.error(f"the line must be {form!r} with numbers")
+            raise self.problem(f"the line must be {form!r} with numbers")
         return found
 
 
@@ -145,11 +143,11 @@ def _hierarchy(lines: _Lines) -> list[BvhJoint]:
         ends = word == "END" and bool(above) and above[-1] >= 0
         starts = word in ("ROOT", "JOINT") and bool(name) and bool(above) == (word == "JOINT") and -1 not in above
         if not (ends or starts):
-            raise lines.error(f"{' '.join(words)!r} is not expected here")
+            raise lines.problem(f"{' '.join(words)!r} is not expected here")
         if starts and name in (joint.name for joint in joints):
-            raise lines.error(f"the joint {name!r} comes twice")
+            raise lines.problem(f"the joint {name!r} comes twice")
         if lines.words() != ["{"]:
-            raise lines.error("a line '{' is expected here")
+            raise lines.problem("a line '{' is expected here")
         x, y, z = lines.numbers("OFFSET X Y Z", 3)
         if ends:
             joints[above[-1]] = replace(joints[above[-1]], end=(x, y, z))
@@ -159,6 +157,6 @@ def _hierarchy(lines: _Lines) -> list[BvhJoint]:
         channels = tuple(CHANNELS.get(word.lower(), "") for word in words[2:])
         named = words[0].upper() == "CHANNELS" and words[1:2] == [str(len(channels))]
         if not named or "" in channels or len(set(channels)) < len(channels):
-            raise lines.error(f"the line must be 'CHANNELS N' and N of {', '.join(CHANNELS.values())}")
+            raise lines.problem(f"the line must be 'CHANNELS N' and N of {', '.join(CHANNELS.values())}")
         joints.append(BvhJoint(name, above[-1] if above else -1, (x, y, z), channels))
         above.append(len(joints) - 1)

@@ -1,15 +1,14 @@
 """Columns of numbers over time, .csv: read and written."""
 
 import csv
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from myoquat.core import pandas as pd
 
-from .files import check_output, existing, read_lines, write_text
-from .rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of, time_table
+from .files import check_output, write_text
+from .rows import NumberFile, check_labels, check_times, time_table
 
 # --------------------------------------------------------------------------------------------------------------
 #
@@ -24,13 +23,12 @@ def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     Raises ModelError with the line of a first column that is not `time` and of a missing or repeated label. It is also
     raised for a cell that is no number and times that do not increase.
     """
-    path = existing(path)
-    lines = read_lines(path, MAX_BYTES, "surrogateescape")
-    head = text_of(next(lines)[1], partial(tell, path, strict, 1))
+    file = NumberFile(path, strict)
+    head = file.mended(next(file.lines))
     labels = [label.strip() for label in next(csv.reader([head], skipinitialspace=True))]
-    check_labels(path, 1, labels, timed=True)
-    table, rows = parse_rows(path, ((number, text.replace(",", "\t")) for number, text in lines), labels, gaps=True)
-    check_times(path, rows, table[:, 0])
+    file.check_labels(1, labels)
+    table, rows = file.table(labels, ((number, text.replace(",", "\t")) for number, text in file.lines), gaps=True)
+    check_times(file.path, rows, table[:, 0])
     return time_table(table[:, 0], table[:, 1:], labels[1:])
 
 

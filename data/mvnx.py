@@ -16,10 +16,11 @@ import numpy as np
 
 from myoquat.core import Array, pandas as pd
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 from myoquat.joints.ranges import is_plausible
 
 from .files import existing, regular_file
-from .rows import AXES, MAX_BYTES, marker_table, time_table
+from .rows import AXES, MAX_BYTES, marker_table, time_table, wrong_time
 
 WIDTHS = {"orientation": ("segment", 4), "position": ("segment", 3), "sensorOrientation": ("sensor", 4),
           "jointAngle": ("joint", 3)}  # fmt: skip
@@ -41,71 +42,66 @@ class MvnxContent:
     poses   the same of one frame (1, n, width), by the name of a calibration pose
     """
 
+    path: Path
     rate: float | None = None
     labels: dict[str, list[str]] = field(default_factory=lambda: {"segment": [], "sensor": [], "joint": []})
     time: Array = field(default_factory=lambda: np.zeros(0))
     values: dict[str, Array] = field(default_factory=dict)
     poses: dict[str, dict[str, Array]] = field(default_factory=dict)
 
-    def of(self, name: str, path: str | Path) -> Array:
+    def of(self, name: str) -> Array:
         """(t, n, width) the values of a quantity; ModelError without any."""
         if name not in self.values:
-            raise ModelError(f"the frames have no {name}", file=path)
+            raise ModelError(f"the frames have no {name}", file=self.path)
         return self.values[name]
+
+    def joint_angles(self) -> "pd.DataFrame":
+        """The joint angles [deg]: columns "<joint>_x", ... over the index time [s]. ModelError without any."""
+        columns = [f"{joint}_{axis}" for joint in self.labels["joint"] for axis in AXES]
+        return time_table(self.time, self.of("jointAngle"), columns, units=dict.fromkeys(columns, "deg"))
+
+    def origins(self) -> "pd.DataFrame":
+        """The origins of the segments [m]: columns (segment, axis) over the index time [s]. ModelError without any."""
+        return marker_table(self.time, self.of("position"), self.labels["segment"])
 
 
 def read_mvnx(path: str | Path) -> MvnxContent:
     """The content of a file; ModelError, with the line, for one that is broken or of another type."""
-    path = existing(path)
-    found, times, indices = MvnxContent(), [], []
+    found, times, indices = MvnxContent(existing(path)), [], []
     rows: dict[str, list[Array]] = {}
-    for element in _elements(path):
-        name = _name(element)
-        if name == "subject":
-            found.rate = _rate(path, element)
-        elif name in found.labels:
-            found.labels[name].append(_label(path, element, found.labels[name], name))
-        elif name == "frame":
-            frame_type = element.get("type", "normal")
-            if frame_type not in FRAME_TYPES:
-                continue
-            values = _frame(path, element, found.labels)
-            if frame_type in POSES:
-                found.poses[frame_type] = {key: value[None] for key, value in values.items()}
-                continue
-            times.append(_whole(path, element, "time"))
-            indices.append(_whole(path, element, "index") if element.get("index") else None)
-            if rows and set(values) != set(rows):
-                missing = sorted(set(values) ^ set(rows))
-                raise ModelError(f"some frames have {missing[0]}, others do not", file=path, line=element.sourceline)
-            for key, value in values.items():
-                rows.setdefault(key, []).append(value)
-    if not times:
-        raise ModelError("there is no frame of type 'normal': this is no recording of Xsens MVN", file=path)
-    found.time = _times(path, times, indices, found.rate)
+    with errors_in(path):
+        for element in _elements(found.path):
+            name = _name(element)
+            if name == "subject":
+                found.rate = _rate(element)
+            elif name in found.labels:
+                label, known = element.get("label"), found.labels[name]
+                if not label:
+                    raise _wrong(element, f"a <{name}> has no label")
+                if label in known:
+                    raise _wrong(element, f"the {name} {label!r} comes twice")
+                known.append(str(label))
+            elif (frame_type := element.get("type", "normal")) in FRAME_TYPES:
+                values = _frame(element, found.labels)
+                if frame_type in POSES:
+                    found.poses[frame_type] = {key: value[None] for key, value in values.items()}
+                    continue
+                times.append(_whole(element, "time"))
+                indices.append(_whole(element, "index") if element.get("index") else None)
+                if rows and (missing := sorted(set(values) ^ set(rows))):
+                    raise _wrong(element, f"some frames have {missing[0]}, others do not")
+                for key, value in values.items():
+                    rows.setdefault(key, []).append(value)
+        if not times:
+            raise ModelError("there is no frame of type 'normal': this is no recording of Xsens MVN")
+        found.time = _times(times, indices, found.rate)
     found.values = {key: np.stack(value) for key, value in rows.items()}
     return found
 
 
 def read_joint_angles(path: str | Path, strict: bool = False) -> "pd.DataFrame":
-    """As `angles_in`, from the file. There is nothing odd that other programs read: `strict` changes nothing."""
-    return angles_in(read_mvnx(path), path)
-
-
-def angles_in(content: MvnxContent, path: str | Path) -> "pd.DataFrame":
-    """The joint angles [deg]: columns "<joint>_x", ... over the index time [s]. ModelError without any."""
-    columns = [f"{joint}_{axis}" for joint in content.labels["joint"] for axis in AXES]
-    return time_table(content.time, content.of("jointAngle", path), columns, units=dict.fromkeys(columns, "deg"))
-
-
-def read_origins(path: str | Path) -> "pd.DataFrame":
-    """As `origins_in`, from the file."""
-    return origins_in(read_mvnx(path), path)
-
-
-def origins_in(content: MvnxContent, path: str | Path) -> "pd.DataFrame":
-    """The origins of the segments [m]: columns (segment, axis) over the index time [s]. ModelError without any."""
-    return marker_table(content.time, content.of("position", path), content.labels["segment"])
+    """The joint angles in a file. There is nothing odd that other programs read: `strict` changes nothing."""
+    return read_mvnx(path).joint_angles()
 
 
 def _elements(path: Path) -> Iterator[Element]:
@@ -142,37 +138,30 @@ def _name(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def _label(path: Path, element: Element, known: list[str], name: str) -> str:
-    label = element.get("label")
-    if not label:
-        raise ModelError(f"a <{name}> has no label", file=path, line=element.sourceline)
-    if label in known:
-        raise ModelError(f"the {name} {label!r} comes twice", file=path, line=element.sourceline)
-    return str(label)
+def _wrong(element: Element, problem: str) -> ModelError:
+    return ModelError(problem, line=element.sourceline)
 
 
-def _rate(path: Path, element: Element) -> float | None:
+def _rate(element: Element) -> float | None:
     text = element.get("frameRate")
     try:
         rate = None if text is None else float(text)
     except ValueError:
         rate = 0.0
     if rate is not None and not 0 < rate < np.inf:
-        raise ModelError(f"frameRate is {text!r}, not a positive number", file=path, line=element.sourceline)
+        raise _wrong(element, f"frameRate is {text!r}, not a positive number")
     return rate
 
 
-def _whole(path: Path, element: Element, name: str) -> int:
+def _whole(element: Element, name: str) -> int:
     text = element.get(name, "")
     try:
         return int(text)
     except ValueError:
-        raise ModelError(
-            f"the {name} of a frame is {text!r}, not a whole number", file=path, line=element.sourceline
-        ) from None
+        raise _wrong(element, f"the {name} of a frame is {text!r}, not a whole number") from None
 
 
-def _frame(path: Path, element: Element, labels: dict[str, list[str]]) -> dict[str, Array]:
+def _frame(element: Element, labels: dict[str, list[str]]) -> dict[str, Array]:
     """(n, width) of each quantity of a frame."""
     found = {}
     for child in element:
@@ -183,27 +172,25 @@ def _frame(path: Path, element: Element, labels: dict[str, list[str]]) -> dict[s
         try:
             values = np.array(words, dtype=float)
         except ValueError:
-            raise ModelError(f"{name} holds what is not a number", file=path, line=child.sourceline) from None
+            raise _wrong(child, f"{name} holds what is not a number") from None
         if len(values) != width * len(labels[owner]):
             expected = f"{width} for each of {len(labels[owner])} {owner}s"
-            raise ModelError(f"{name} has {len(values)} numbers, not {expected}", file=path, line=child.sourceline)
-        wrong = [word for word, value in zip(words, values, strict=True) if not is_plausible(value)]
-        if wrong:
-            raise ModelError(f"{name} holds {wrong[0]}", file=path, line=child.sourceline)
+            raise _wrong(child, f"{name} has {len(values)} numbers, not {expected}")
+        for word, value in zip(words, values, strict=True):
+            if not is_plausible(value):
+                raise _wrong(child, f"{name} holds {word}")
         found[name] = values.reshape(-1, width)
     return found
 
 
-def _times(path: Path, times: list[int], indices: list[int | None], rate: float | None) -> Array:
+def _times(times: list[int], indices: list[int | None], rate: float | None) -> Array:
     """Times [s]: frame numbers over the rate, which rounded times agree with, or else these."""
-    rounded = np.array(times) * TIME_UNIT_S
-    known = [index for index in indices if index is not None]
-    if rate is not None and len(known) == len(times):
-        even = np.array(known) / rate
+    rounded = np.array(times, dtype=float) * TIME_UNIT_S
+    if rate is not None and None not in indices:
+        even = np.array(indices, dtype=float) / rate
         even += rounded[0] - even[0] if abs(rounded[0] - even[0]) > MAX_TIME_ERROR_S else 0.0
         if np.abs(even - rounded).max() <= MAX_TIME_ERROR_S:
             rounded = even
-    if not (np.diff(rounded) > 0).all():
-        row = int(np.argmin(np.diff(rounded)))
-        raise ModelError(f"the time of a frame, {rounded[row + 1]:g} s, is not after {rounded[row]:g} s", file=path)
+    if (row := wrong_time(rounded)) is not None:
+        raise ModelError(f"the time of a frame, {rounded[row]:g} s, is not after {rounded[row - 1]:g} s")
     return rounded

@@ -5,7 +5,8 @@ import re
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from myoquat.core import pandas as pd
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
+from .files import existing, read_lines
 from .reports import ImplausibleWarning
 
 AXES = ("x", "y", "z")
@@ -27,62 +29,83 @@ _NAN = re.compile(
 )  # as C, Microsoft's C and sheets write it
 
 
-def parse_rows(
-    path: Path, lines: Iterable[Line], labels: Sequence[str], *, gaps: bool, blanks: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """(n, len(labels)) numbers and the numbers (n,) of their lines, a row each line that is not blank. ModelError with
-    the line for a wrong count or no number.
+class NumberFile:
+    """A text file of numbers while it is read: the `lines` that are left, and what is odd or wrong in it.
 
-    gaps: a 'nan', in any spelling, or an empty cell is a gap in the record, NaN; otherwise it is an error.
-
-    blanks: cells are separated by tabs or blanks, so that none is empty. Without `gaps` they are too.
+    What is odd, but read by other programs, is told by a warning; it is an error where the file is read `strict`ly.
     """
-    cells, numbers = array("d"), array("q")
-    for line in lines:
-        if line[1].strip():
-            cells.extend(_row(path, line, labels, gaps, blanks or not gaps))
-            numbers.append(line[0])
-    return np.array(cells).reshape(len(numbers), len(labels)), np.array(numbers, dtype=int)
+
+    def __init__(self, path: str | Path, strict: bool = False, errors: str = "surrogateescape") -> None:
+        self.path, self.strict = existing(path), strict
+        self.lines: Iterator[Line] = read_lines(self.path, MAX_BYTES, errors)
+
+    def error(self, problem: str, line: int, label: str | None = None) -> ModelError:
+        """What is wrong in a line, or in the column of a label there."""
+        return ModelError(problem, file=self.path, line=line, element=label and f"column {label!r}")
+
+    def tell(self, line: int, message: str) -> None:
+        """Tell what is odd in a line."""
+        tell(self.path, self.strict, line, message)
+
+    def mended(self, line: Line) -> str:
+        """The text of a line, as `text_of` has it."""
+        return text_of(line[1], partial(self.tell, line[0]))
+
+    def check_labels(self, line: int, labels: Sequence[str]) -> None:
+        """ModelError for an empty label or one that comes twice, and for a first label that is not 'time'."""
+        if labels[0].lower() != "time":
+            hint = "; commas separate columns, and points decimals" if ";" in labels[0] else ""
+            raise self.error(f"the first column must be 'time', not {labels[0]!r}{hint}", line)
+        check_labels(self.path, line, labels)
+
+    def table(
+        self, labels: Sequence[str], lines: Iterable[Line] | None = None, *, gaps: bool, blanks: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(n, len(labels)) numbers and the numbers (n,) of their lines, a row each line that is not blank, of `lines`
+        or those that are left. ModelError with the line for a wrong count or no number.
+
+        gaps: a 'nan', in any spelling, or an empty cell is a gap in the record, NaN; otherwise it is an error.
+
+        blanks: cells are separated by tabs or blanks, so that none is empty. Without `gaps` they are too.
+        """
+        cells, numbers = array("d"), array("q")
+        for number, text in self.lines if lines is None else lines:
+            if text.strip():
+                cells.extend(self._row(number, text, labels, gaps, blanks or not gaps))
+                numbers.append(number)
+        return np.array(cells).reshape(len(numbers), len(labels)), np.array(numbers, dtype=int)
+
+    def _row(self, line: int, text: str, labels: Sequence[str], gaps: bool, blanks: bool) -> list[float]:
+        cells = text.split() if blanks else text.rstrip("\r\n").split("\t")
+        if not blanks:
+            cells = cells[: len(labels)] + [cell for cell in cells[len(labels) :] if cell.strip()]
+            cells += [""] * (len(labels) - len(cells))  # editors drop the tabs at the end of a line
+        if len(cells) != len(labels):
+            raise self.error(f"{len(cells)} columns; the header names {len(labels)}", line)
+        try:
+            values = list(map(float, cells))
+        except ValueError:
+            values = [np.nan]
+        if math.isfinite(sum(values)) and max(map(abs, values), default=0.0) <= MAX_NUMBER:
+            return values
+        return [self._number(line, *pair, gaps) for pair in zip(labels, map(str.strip, cells), strict=True)]
+
+    def _number(self, line: int, label: str, cell: str, gaps: bool) -> float:
+        if gaps and (not cell or _NAN.fullmatch(cell)):
+            return np.nan
+        try:
+            value = float(cell)
+        except ValueError:
+            hint = "; decimals need a point" if "," in cell else ""
+            raise self.error(f"{cell!r} is not a number{hint}", line, label) from None
+        if not is_plausible(value):
+            problem = f"exceeds {MAX_NUMBER:g} in size" if np.isfinite(value) else "is not finite"
+            raise self.error(f"{cell} {problem}", line, label)
+        return value
 
 
-def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool, blanks: bool) -> list[float]:
-    number, text = line
-    cells = text.split() if blanks else text.rstrip("\r\n").split("\t")
-    if not blanks:
-        cells = cells[: len(labels)] + [cell for cell in cells[len(labels) :] if cell.strip()]
-        cells += [""] * (len(labels) - len(cells))  # editors drop the tabs at the end of a line
-    if len(cells) != len(labels):
-        raise ModelError(f"{len(cells)} columns; the header names {len(labels)}", file=path, line=number)
-    try:
-        values = list(map(float, cells))
-    except ValueError:
-        values = [np.nan]
-    if math.isfinite(sum(values)) and max(map(abs, values), default=0.0) <= MAX_NUMBER:
-        return values
-    return [_number(path, number, *pair, gaps) for pair in zip(labels, cells, strict=True)]
-
-
-def _number(path: Path, line: int, label: str, cell: str, gaps: bool) -> float:
-    cell = cell.strip()
-    if gaps and (not cell or _NAN.fullmatch(cell)):
-        return np.nan
-    try:
-        value = float(cell)
-    except ValueError:
-        hint = "; decimals need a point" if "," in cell else ""
-        raise ModelError(f"{cell!r} is not a number{hint}", file=path, line=line, element=f"column {label!r}") from None
-    if not np.isfinite(value):
-        raise ModelError(f"{cell} is not finite", file=path, line=line, element=f"column {label!r}")
-    if not is_plausible(value):
-        raise ModelError(f"{cell} exceeds {MAX_NUMBER:g} in size", file=path, line=line, element=f"column {label!r}")
-    return value
-
-
-def check_labels(path: Path, line: int, labels: Sequence[str], timed: bool = False) -> None:
-    """ModelError for an empty label or one that comes twice; if `timed`, for a first label that is not 'time'."""
-    if timed and labels[0].lower() != "time":
-        hint = "; commas separate columns, and points decimals" if ";" in labels[0] else ""
-        raise ModelError(f"the first column must be 'time', not {labels[0]!r}{hint}", file=path, line=line)
+def check_labels(path: Path, line: int, labels: Sequence[str]) -> None:
+    """ModelError for an empty label or one that comes twice."""
     known: set[str] = set()
     for i, label in enumerate(labels):
         if not label:

@@ -1,27 +1,14 @@
 """OpenSim's tables of numbers over time, .mot and .sto: read and written."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from myoquat.core import PATH, check_types, pandas as pd
-from myoquat.joints import ModelError
+from myoquat.core import PATH, Array, check_types, pandas as pd
 
-from .files import check_output, existing, read_lines, write_text
-from .rows import (
-    MAX_BYTES,
-    Line,
-    check_labels,
-    check_times,
-    format_rows,
-    parse_rows,
-    tell,
-    text_of,
-    time_table,
-)  # fmt: skip
+from .files import check_output, write_text
+from .rows import Line, NumberFile, check_labels, check_times, format_rows, time_table
 
 # --------------------------------------------------------------------------------------------------------------
 #
@@ -35,7 +22,6 @@ from .rows import (
 MAX_HEADER_LINES = 10000
 REPEATED_ROW_TOLERANCE = 2e-10  # OpenSim writes ten decimals; the last may differ in a row that it writes twice
 MAX_LABELS_SHOWN = 5  # in a message
-Warn = Callable[[int, str], None]  # reports an irregularity at a line
 OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
 SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
 
@@ -61,54 +47,57 @@ def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "
     >>> motion.knee_angle.to_list(), motion.attrs["in_degrees"]  # as the file has them
     ([10.0, 20.0], True)
     """
-    path = existing(path)
-    lines = read_lines(path, MAX_BYTES, "surrogateescape")
-    head, (number, text) = read_header(path, lines)
-    header, name = _header(path, head)
-    content, line = header.get("DataType", ("double", 0))
+    file = NumberFile(path, strict)
+    head, line = read_header(file)
+    header, name = _header(file, head)
+    content, place = header.get("DataType", ("double", 0))
     if content.strip().lower() != "double":
         message = f"DataType is {content}, whose entries are not numbers; OpenSim's table.flatten() makes them so"
-        raise ModelError(message, file=path, line=line)
-    text = text_of(text.rstrip(), partial(tell, path, strict, number))  # a tab at the end of a line is no label
-    labels = text.split("\t") if "\t" in text else text.split()
-    labels = [label.strip() for label in labels]
-    check_labels(path, number, list(dict.fromkeys(labels)), timed=True)
-    table, rows = parse_rows(path, lines, labels, gaps=gaps, blanks=True)
-    warn = partial(tell, path, strict)
-    _check_counts(path, header, table, warn)
-    table, rows = _without_repeated_rows(table, rows, warn)
-    check_times(path, rows, table[:, 0])
+        raise file.error(message, place)
+    text = file.mended(line).rstrip()  # a tab at the end of a line is no label
+    labels = [label.strip() for label in (text.split("\t") if "\t" in text else text.split())]
+    file.check_labels(line[0], list(dict.fromkeys(labels)))
+    table, rows = file.table(labels, gaps=gaps, blanks=True)
+    for key, count, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
+        stated, place = header.get(key, (str(count), 0))
+        message = f"{key} is {stated}, but the table has {count} {what}"
+        if not stated.isdigit():
+            raise file.error(message, place)
+        if stated != str(count):
+            file.tell(place, f"{message}; all of them are read")
+    table, rows = _without_repeated_rows(file, table, rows)
+    check_times(file.path, rows, table[:, 0])
     again = pd.Index(labels).duplicated()
     if again.any():
         twice = [*dict.fromkeys(label for label, repeated in zip(labels, again, strict=True) if repeated)]
         named = ", ".join(map(repr, twice[:MAX_LABELS_SHOWN])) + (", ..." if len(twice) > MAX_LABELS_SHOWN else "")
-        warn(number, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
+        file.tell(line[0], f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
         table, labels = table[:, ~again], list(dict.fromkeys(labels))
     attrs = {
-        "in_degrees": _in_degrees(path, header, head),
+        "in_degrees": _in_degrees(file, header, head),
         "header": {key: value for key, (value, _) in header.items()},
     }
     attrs |= {"lines": rows.tolist()} if gaps else {}
     return time_table(table[:, 0], table[:, 1:], labels[1:], name=name, **attrs)
 
 
-def read_header(path: Path, lines: Iterator[Line]) -> tuple[list[Line], Line]:
+def read_header(file: NumberFile) -> tuple[list[Line], Line]:
     """The lines up to 'endheader', and the first after it that is not blank, which holds the labels; ModelError where
     one of both is missing."""
     head: list[Line] = []
-    for line in lines:
+    for line in file.lines:
         if line[1].strip().lower() == "endheader":
-            labels = next((line for line in lines if line[1].strip()), None)
+            labels = next((line for line in file.lines if line[1].strip()), None)
             if labels is None:
-                raise ModelError("no line of labels after 'endheader'", file=path, line=line[0])
+                raise file.error("no line of labels after 'endheader'", line[0])
             return head, labels
         if len(head) == MAX_HEADER_LINES:
             break
         head.append(line)
-    raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=max(len(head), 1))
+    raise file.error("no line 'endheader' up to here: this is no .mot or .sto file", max(len(head), 1))
 
 
-def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, warn: Warn) -> tuple[np.ndarray, np.ndarray]:
+def _without_repeated_rows(file: NumberFile, table: Array, lines: Array) -> tuple[Array, Array]:
     """The rows and their lines without those that the next row repeats, which are counted."""
     repeated = np.diff(table[:, 0]) == 0
     same = np.flatnonzero(repeated)
@@ -117,7 +106,7 @@ def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, warn: Warn) -> 
         return table, lines
     first, count = int(np.argmax(repeated)), int(repeated.sum())
     many = "a row is" if count == 1 else f"{count} rows are"
-    warn(
+    file.tell(
         int(lines[first + 1]),
         f"{many} written twice, the first of {table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
     )
@@ -125,7 +114,7 @@ def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, warn: Warn) -> 
     return table[kept], lines[kept]
 
 
-def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], str]:
+def _header(file: NumberFile, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], str]:
     """Entries with their lines, and the name; free text between them is passed over, as OpenSim does."""
     entries: dict[str, tuple[str, int]] = {}
     name = ""
@@ -138,32 +127,20 @@ def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], 
                 continue
         key, value = OLD_NAMES.get(key.strip().lower(), key.strip()), value.strip()
         if key in entries and entries[key][0] != value:
-            raise ModelError(f"{key} is given twice: {entries[key][0]} and {value}", file=path, line=number)
+            raise file.error(f"{key} is given twice: {entries[key][0]} and {value}", number)
         entries[key] = (value, number)
     if "name" in entries:
         name = entries["name"][0]
     return entries, name.removeprefix("name ")
 
 
-def _in_degrees(path: Path, header: dict[str, tuple[str, int]], lines: list[Line]) -> bool | None:
+def _in_degrees(file: NumberFile, header: dict[str, tuple[str, int]], lines: list[Line]) -> bool | None:
     if "inDegrees" not in header:
         return next((SENTENCES[said] for _, text in lines if (said := text.strip().lower()) in SENTENCES), None)
     value, number = header["inDegrees"]
     if value.lower() not in ("yes", "no"):
-        raise ModelError(f"inDegrees is 'yes' or 'no', not {value!r}", file=path, line=number)
+        raise file.error(f"inDegrees is 'yes' or 'no', not {value!r}", number)
     return value.lower() == "yes"
-
-
-def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray, warn: Warn) -> None:
-    """Warn if the header gives another number of rows or columns; ModelError where it gives no number."""
-    for key, found, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
-        given: tuple[Any, int] | None = header.get(key)
-        if given is None or given[0] == str(found):
-            continue
-        message = f"{key} is {given[0]}, but the table has {found} {what}"
-        if not given[0].isdigit():
-            raise ModelError(message, file=path, line=given[1])
-        warn(given[1], f"{message}; all of them are read")
 
 
 # ---- Writing OpenSim's tables of numbers over time, .mot and .sto -------------------------------------------------

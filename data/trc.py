@@ -1,7 +1,7 @@
 """Marker files, .trc: read and written."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -9,23 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core import PATH, check_types, pandas as pd
-from myoquat.joints import ModelError
 
 from .c3d import LENGTHS, unit_in
-from .files import check_output, existing, read_lines, write_text
+from .files import check_output, write_text
 from .rows import (
     AXES,
-    MAX_BYTES,
     Line,
+    NumberFile,
     check_labels,
     check_times,
     distinct_labels,
     format_rows,
     marker_table,
     named_parts,
-    parse_rows,
-    tell,
-    text_of,
 )
 
 # ---- Reading marker files, .trc: positions of markers over time, as motion capture systems write them -------------
@@ -60,90 +56,84 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     >>> frame["heel"].iloc[0].to_dict()
     {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
-    path = existing(path)
-    lines: Iterator[Line] = (x for x in read_lines(path, MAX_BYTES, "surrogateescape") if x[1].strip())
+    file = NumberFile(path, strict)
+    lines: Iterator[Line] = (line for line in file.lines if line[1].strip())
     first = list(islice(lines, 5))
-    mended = [partial(tell, path, strict, number) for number, _ in first]
-    head = [text_of(text, mend) for (_, text), mend in zip(first, mended, strict=True)]
+    head = list(map(file.mended, first))
     if len(head) < 5 or not head[0].startswith("PathFileType"):
-        problem = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
-        raise ModelError(problem, file=path, line=1)
-    header = _header(path, head[1], head[2])
+        raise file.error("no line 'PathFileType' at the top, or no header after it: this is no .trc file", 1)
+    header = _header(file, head[1], head[2])
     try:
         metres = unit_in(LENGTHS, header["Units"], "Units")
     except ValueError:
-        raise ModelError(f"Units is one of m, cm, mm, not {header['Units']!r}", file=path, line=3) from None
+        raise file.error(f"Units is one of m, cm, mm, not {header['Units']!r}", 3) from None
     axes = head[4].split()
-    names = _names(path, head[3], _number_in(path, header, "NumMarkers"), len(axes) // 3, mended[3])
+    found = _names(file, head[3], _number_in(file, header, "NumMarkers"), len(axes) // 3)
+    names = distinct_labels(found, partial(file.tell, first[3][0]))
     labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
     if axes and axes[0][0].isdigit():  # the first frame, in a file without X1 Y1 Z1 ...
         lines = chain([(first[4][0], head[4])], lines)
-    table, rows = parse_rows(path, _cells(lines), labels, gaps=True)
-    check_times(path, rows, table[:, 1])
-    for key, found in (("NumMarkers", len(names)), ("NumFrames", len(table))):
-        count, message = _number_in(path, header, key), f"{key} is {header[key]}, but the table has {found}"
-        if count != found and (key == "NumMarkers" or not count.is_integer()):
-            raise ModelError(message, file=path, line=3)
-        if count != found:
-            tell(path, strict, 3, f"{message} rows; all of them are read")
+    table, rows = file.table(labels, map(_by_tabs, lines), gaps=True)
+    check_times(file.path, rows, table[:, 1])
+    for key, size in (("NumMarkers", len(names)), ("NumFrames", len(table))):
+        count, message = _number_in(file, header, key), f"{key} is {header[key]}, but the table has {size}"
+        if count != size and (key == "NumMarkers" or not count.is_integer()):
+            raise file.error(message, 3)
+        if count != size:
+            file.tell(3, f"{message} rows; all of them are read")
     step = float(np.median(np.diff(table[:, 1]))) if len(table) > 1 else 0.0
-    rate = _number_in(path, header, "DataRate")
+    rate = _number_in(file, header, "DataRate")
     if step > 0 and not 1 / MAX_RATE_FACTOR < step * rate < MAX_RATE_FACTOR:
-        tell(path, strict, 3, f"DataRate is {header['DataRate']}, but the times are {step:g} s apart; the times count")
+        file.tell(3, f"DataRate is {header['DataRate']}, but the times are {step:g} s apart; the times count")
     return marker_table(table[:, 1], table[:, 2:] * metres, names, header=header)
 
 
-def _header(path: Path, keys: str, values: str) -> dict[str, str]:
+def _header(file: NumberFile, keys: str, values: str) -> dict[str, str]:
     names, words = keys.split(), values.split()
     if len(words) != len(names) and "\t" in values:  # an entry is empty, or has several words
         words = [word.strip() for word in values.split("\t")]
     header = dict(zip(names, words, strict=False))
     missing = [key for key in ("DataRate", "NumFrames", "NumMarkers", "Units") if key not in header]
     if missing:
-        raise ModelError(f"the header lacks {', '.join(missing)}", file=path, line=3)
+        raise file.error(f"the header lacks {', '.join(missing)}", 3)
     return header
 
 
-def _number_in(path: Path, header: dict[str, str], key: str) -> float:
+def _number_in(file: NumberFile, header: dict[str, str], key: str) -> float:
     """An entry of the header as a number, also with a decimal comma."""
     try:
         return float(header[key].replace(",", ".").removesuffix("Hz"))
     except ValueError:
-        raise ModelError(f"{key} must be a number, not {header[key]!r}", file=path, line=3) from None
+        raise file.error(f"{key} must be a number, not {header[key]!r}", 3) from None
 
 
-def _names(path: Path, text: str, count: float, triples: int, mended: Callable[[str], None]) -> list[str]:
+def _names(file: NumberFile, text: str, count: float, triples: int) -> list[str]:
     """The markers' names. Each stands over the first of its three columns, or over all. In files where they are spaced
     otherwise, as many names as the header announces are taken in their order, as OpenSim does. Names at the end are
     empty where both the header and the line X1 Y1 Z1 ..., which names so many `triples`, know more markers."""
     head = _HEAD.match(text)
     if head is None:
         begin = text.split("\t")[:2] if "\t" in text else text.split()[:2]
-        raise ModelError(f"the columns must begin with 'Frame#' and 'Time', not {begin}", file=path, line=4)
+        raise file.error(f"the columns must begin with 'Frame#' and 'Time', not {begin}", 4)
     rest = text[head.end() :].rstrip()
     cells = [cell.strip() for cell in rest.split("\t")][1:] if "\t" in rest else rest.split()
     found = [cell for cell in cells if cell]
     if len(found) == count or (found and "\t" not in rest):
-        return distinct_labels(found, mended)
+        return found
     names = []
     for group in (cells[i : i + 3] for i in range(0, len(cells), 3)):
         each = _OVER_EACH.fullmatch("\t".join(group))
         stray = next((cell for cell in group[1:] if cell and not each), None)
         if stray is not None:
-            raise ModelError(f"{stray!r} stands in a column that belongs to another marker", file=path, line=4)
+            raise file.error(f"{stray!r} stands in a column that belongs to another marker", 4)
         names.append(each["base"] or each["name"] if each else group[0])
-    if triples == count:
-        names += [""] * (triples - len(names))
-    return distinct_labels(names, mended)
+    return names + [""] * ((triples - len(names)) * (triples == count))
 
 
-def _cells(lines: Iterable[Line]) -> Iterator[Line]:
-    """The lines with tabs in place of blanks between numbers."""
-    for number, text in lines:
-        yield (
-            number,
-            "\t".join(" ".join(cell.split()).replace(" ", "\t") for cell in text.split("\t")) if " " in text else text,
-        )
+def _by_tabs(line: Line) -> Line:
+    """A line with tabs in place of blanks between numbers."""
+    number, text = line
+    return number, "\t".join("\t".join(cell.split()) for cell in text.split("\t")) if " " in text else text
 
 
 # ---- Writing marker files, .trc -----------------------------------------------------------------------------------

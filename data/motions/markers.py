@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, pandas as pd, scipy, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.files import check_ending, existing
-from myoquat.data.mvnx import read_origins
+from myoquat.data.mvnx import read_mvnx
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.rows import AXES, marker_table
 from myoquat.data.storage import read_motion
@@ -136,7 +136,7 @@ def load_markers(
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
         ".c3d": partial(c3d.read_c3d_points, strict=strict),
-        ".mvnx": read_origins,
+        ".mvnx": lambda path: read_mvnx(path).origins(),
         ".sto": partial(_read_table, strict=strict),
     }
     if path.suffix.lower() not in readers:

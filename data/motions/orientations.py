@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, assign, frozen
-from myoquat.data.files import check_ending, check_output, existing, read_lines, write_text
+from myoquat.data.files import check_ending, check_output, existing, write_text
 from myoquat.data.mvnx import MvnxContent, read_mvnx
-from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
+from myoquat.data.rows import NumberFile, check_times
 from myoquat.data.storage import read_header
-from myoquat.joints import ModelError, quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
+from myoquat.joints import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
 from myoquat.joints.errors import errors_in
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 
@@ -121,16 +121,16 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
     path = existing(path)
     if path.suffix.lower() == ".mvnx":
-        found = orientations_in(read_mvnx(path), path)
+        found = orientations_in(read_mvnx(path))
     else:
         found = _from_table(path, ORDERS[order])
     return found if axes is None else found.turned(axes)
 
 
-def orientations_in(content: MvnxContent, path: Path, owner: str = "segment") -> Orientations:
+def orientations_in(content: MvnxContent, owner: str = "segment") -> Orientations:
     """The orientations of the segments, or of the sensors, in an .mvnx file."""
-    Q = content.of("orientation" if owner == "segment" else "sensorOrientation", path)
-    with errors_in(path):
+    Q = content.of("orientation" if owner == "segment" else "sensorOrientation")
+    with errors_in(content.path):
         return Orientations(content.time, tuple(content.labels[owner]), Q)
 
 
@@ -180,17 +180,16 @@ def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
 
 def _from_table(path: Path, order: list[int]) -> Orientations:
     """The sensors of a .sto file; ModelError, with the line, for a quaternion that is none."""
-    lines = read_lines(path, MAX_BYTES)
-    head, (number, text) = read_header(path, lines)
+    file = NumberFile(path, errors="strict")
+    head, (number, text) = read_header(file)
     header = dict(text.strip().partition("=")[::2] for _, text in head)
     if header.get("DataType") != "Quaternion":
-        problem = "no line 'DataType=Quaternion': this file holds no orientations"
-        raise ModelError(problem, file=path, line=len(head) + 1)
+        raise file.error("no line 'DataType=Quaternion': this file holds no orientations", len(head) + 1)
     labels = [label.strip() for label in text.rstrip().split("\t")]
-    check_labels(path, number, labels, timed=True)
+    file.check_labels(number, labels)
     wide = [labels[0], *(f"{label} {part}" for label in labels[1:] for part in COMPONENTS)]
-    body = ((i, _wide(path, i, line, labels)) for i, line in lines if line.strip())
-    table, rows = parse_rows(path, body, wide, gaps=True)
+    body = ((i, _wide(file, i, line, labels)) for i, line in file.lines if line.strip())
+    table, rows = file.table(wide, body, gaps=True)
     check_times(path, rows, table[:, 0])
     Q = table[:, 1:].reshape(len(table), len(labels) - 1, 4)
     length = np.linalg.norm(Q, axis=-1, keepdims=True)
@@ -200,22 +199,22 @@ def _from_table(path: Path, order: list[int]) -> Orientations:
         Q = np.where(rounded, Q / np.where(rounded, length, 1.0), Q)
         count, worst = int(rounded.sum()), off[rounded].max()
         line = int(rows[rounded.any(axis=(1, 2)).argmax()])
-        tell(path, False, line, f"{count} quaternions are off length 1 by up to {worst:.2g}, and normalised")
+        file.tell(line, f"{count} quaternions are off length 1 by up to {worst:.2g}, and normalised")
     try:
         return Orientations(table[:, 0], tuple(labels[1:]), Q[..., order])
     except ValueError as error:
         line = int(rows[(off > MAX_ROUNDING).any(axis=(1, 2)).argmax()])
-        raise ModelError(str(error), file=path, line=line) from None
+        raise file.error(str(error), line) from None
 
 
-def _wide(path: Path, number: int, text: str, labels: list[str]) -> str:
+def _wide(file: NumberFile, number: int, text: str, labels: list[str]) -> str:
     """The row with a cell for each number."""
     cells = text.rstrip().split("\t")
     if len(cells) != len(labels):
-        raise ModelError(f"{len(cells)} columns; the header names {len(labels)}", file=path, line=number)
+        raise file.error(f"{len(cells)} columns; the header names {len(labels)}", number)
     for label, cell in zip(labels[1:], cells[1:], strict=True):
         if cell.count(",") != 3 and cell.strip().lower() != "nan":
-            raise ModelError(f"{cell!r} is not a quaternion", file=path, line=number, element=f"column {label!r}")
+            raise file.error(f"{cell!r} is not a quaternion", number, label)
     return "\t".join(
         [cells[0], *(part for cell in cells[1:] for part in (cell if "," in cell else "nan,nan,nan,nan").split(","))]
     )

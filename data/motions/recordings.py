@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.core import PATH, Array, ArrayLike, check_types, free_name, frozen, pandas as pd
 from myoquat.data.bvh import POSITIONS, BvhJoint, read_bvh, write_bvh
 from myoquat.data.files import check_output
-from myoquat.data.mvnx import angles_in, origins_in, read_mvnx
+from myoquat.data.mvnx import read_mvnx
 from myoquat.joints import (
     SEQUENCES,
     ArticulatedSystem,
@@ -89,14 +89,14 @@ def load_suit(path: str | Path, axes: ArrayLike | str | None = None) -> SuitReco
     if path.suffix.lower() != ".mvnx":
         raise ModelError("recordings of suits are read from .mvnx files", file=path)
     content = read_mvnx(path)
-    segments, origins = orientations_in(content, path), Markers.from_dataframe(origins_in(content, path))
-    sensors = orientations_in(content, path, "sensor") if "sensorOrientation" in content.values else None
+    segments, origins = orientations_in(content), Markers.from_dataframe(content.origins())
+    sensors = orientations_in(content, "sensor") if "sensorOrientation" in content.values else None
     poses = {
-        pose: orientations_in(replace(content, time=np.zeros(1), values=values), path)
+        pose: orientations_in(replace(content, time=np.zeros(1), values=values))
         for pose, values in content.poses.items()
         if "orientation" in values
     }
-    angles = angles_in(content, path) if "jointAngle" in content.values else None
+    angles = content.joint_angles() if "jointAngle" in content.values else None
     if axes is not None:
         R = axes_rotation(axes)
         segments, origins, poses = segments.turned(R), origins.turned(R), {k: v.turned(R) for k, v in poses.items()}
