@@ -36,9 +36,9 @@ from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
 from myoquat.core import Array, indices_of
-from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion
 from myoquat.data.motions.angular_speeds import angular_accelerations, angular_triples, angular_velocities
+from myoquat.data.motions.forces import read_external_loads
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_frame
 from myoquat.data.setups import AnalyzeSetup

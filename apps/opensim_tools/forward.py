@@ -13,8 +13,8 @@ from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.apps.report import summary_of
 from myoquat.core import Array
 from myoquat.data import load_model
-from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion
+from myoquat.data.motions.forces import read_external_loads
 from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.document import modernize_names
 from myoquat.data.osim.forces import external_force

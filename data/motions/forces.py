@@ -7,21 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
 from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, indices_of, pandas as pd, xarray as xr
 from myoquat.data import c3d
-from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
-from myoquat.data.files import check_ending, check_output, existing, near_file, write_text
+from myoquat.data.files import beside, check_ending, check_output, existing, near_file, write_text
 from myoquat.data.rows import AXES, time_table
 from myoquat.data.storage import read_motion, write_motion
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, add, boolean, complain, document_text, last_name, parse_opensim, text
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 from myoquat.muscle.loads import LoadFrames
 
 from .series import axes_rotation, check_names, check_series, check_time, cut, frames_in, interpolated, rows_within
 
 COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
+# what an <ExternalForce> of OpenSim names
+PLACES = ("applied_to_body", "force_expressed_in_body", "point_expressed_in_body")
 
 
 @frozen(eq=False)
@@ -80,19 +83,16 @@ class Forces:
     def turned(self, axes: ArrayLike | str) -> "Forces":
         """Loads of the laboratory in other axes, with R as `axes_rotation` takes it; those given in a body's frame
         stay."""
-        R = axes_rotation(axes)
-        ground = np.array([frame == "ground" for frame in self.force_frames])[:, None]
-        points = np.array([frame == "ground" for frame in self.point_frames])[:, None]
-        return replace(
-            self,
-            force=np.where(ground, self.force @ R.T, self.force),
-            torque=np.where(ground, self.torque @ R.T, self.torque),
-            point=np.where(points, self.point @ R.T, self.point),
-        )
+        R, changes = axes_rotation(axes), dict[str, Any]()
+        for quantity in QUANTITIES:
+            frames = self.point_frames if quantity == "point" else self.force_frames
+            values = getattr(self, quantity)
+            changes[quantity] = np.where((np.array(frames, dtype=str) == "ground")[:, None], values @ R.T, values)
+        return replace(self, **changes)
 
     def between(self, start: float, end: float) -> "Forces":
         """The rows from `start` to `end` [s], both included."""
-        return cut(self, start, end, ("force", "point", "torque"))
+        return cut(self, start, end, QUANTITIES)
 
     @property
     def frames(self) -> LoadFrames:
@@ -135,9 +135,7 @@ class Forces:
             check_output(path, overwrite)
             data = path.with_suffix(".mot")
             write_motion(self.to_table(), data, in_degrees=False, overwrite=overwrite)
-            frames = zip(self.names, self.bodies, self.force_frames, self.point_frames, strict=True)
-            entries = [LoadEntry(*at, **{k: at[0] + c for k, c in COLUMNS.items()}, line=0) for at in frames]
-            write_text(path, external_loads_text(entries, data.name))
+            write_text(path, _external_loads(self, data.name))
             return
         others = {*self.force_frames, *self.point_frames} - {"ground"}
         if others:
@@ -167,6 +165,21 @@ class Forces:
             data["time"].values, words["load"], words["body"], **values,
             force_frames=words["force_frame"], point_frames=words["point_frame"],
         )  # fmt: skip
+
+
+def _external_loads(forces: Forces, data_file: str) -> str:
+    """The text of OpenSim's ExternalLoads, .xml, for forces whose numbers are in another file."""
+    root = etree.Element("OpenSimDocument", Version="40000")
+    loads = add(root, "ExternalLoads", name="external_loads")
+    holder = add(loads, "objects")
+    for name, *where in zip(forces.names, forces.bodies, forces.force_frames, forces.point_frames, strict=True):
+        force = add(holder, "ExternalForce", name=name)
+        for tag, body in zip(PLACES, where, strict=True):
+            add(force, tag, body)
+        for quantity, middle in COLUMNS.items():
+            add(force, f"{quantity}_identifier", name + middle)
+    add(loads, "datafile", data_file)
+    return document_text(root)
 
 
 def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, threshold: float = 10.0) -> Forces:
@@ -206,6 +219,70 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     return forces if axes is None else forces.turned(axes)
 
 
+@frozen
+class LoadEntry:
+    """One ExternalForce: the body, the frames of force and point, and its line in the file.
+
+    `force`, `point` and `torque` are the beginnings of the columns' names, "" for a quantity that it lacks.
+    """
+
+    name: str
+    body: str
+    force_frame: str
+    point_frame: str
+    force: str
+    point: str
+    torque: str
+    line: int
+
+
+def read_external_loads(path: str | Path, loads: Element | None = None) -> tuple[list[LoadEntry], Path, int]:
+    """The loads that apply, the data file (relative paths start at the file's own folder) and the line that names it.
+
+    loads: an <ExternalLoads> inside the file, which is another document then. ModelError with file and line for another
+    document and a missing data file name. A load without force and torque, or with a data source of its own, is an
+    error too.
+    """
+    path = Path(path)
+    if loads is None:
+        root = parse_opensim(path)
+        loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
+        if loads is None:
+            raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
+    with errors_in(path):
+        entries = [
+            load_entry(force)
+            for force in loads.findall("objects/ExternalForce")
+            if boolean(force, "appliesForce", True) and not boolean(force, "isDisabled")  # of older documents
+        ]
+        if not entries:
+            complain(loads, "no <ExternalForce> applies")
+        name, named = text(loads, "datafile"), loads.find("datafile")
+    return entries, beside(path.parent, name), (0 if named is None else named.sourceline) or 0
+
+
+def load_entry(force: Any) -> LoadEntry:
+    """What an <ExternalForce> says; a force without a point acts at the origin of the body, as in OpenSim.
+
+    ModelError with its line where it has neither force nor torque.
+    """
+    identifiers = {key: text(force, f"{key}_identifier", "") for key in QUANTITIES}
+    identifiers = {key: "" if value == "Unassigned" else value for key, value in identifiers.items()}
+    if not identifiers["force"] and not identifiers["torque"]:
+        complain(force, "a load needs a <force_identifier> or a <torque_identifier>")
+    body, frame, point_frame = (
+        last_name(text(force, tag, default)) for tag, default in zip(PLACES, (None, "ground", "ground"), strict=True)
+    )
+    return LoadEntry(
+        str(force.get("name") or identifiers["force"] or identifiers["torque"]),
+        body,
+        frame,
+        point_frame if identifiers["point"] else body,
+        **identifiers,
+        line=int(force.sourceline),
+    )
+
+
 def forces_of_loads(path: Path, loads: Element | None = None) -> Forces:
     """The forces of OpenSim's ExternalLoads: a file of them, or their element inside another document."""
     entries, data_file, line = read_external_loads(path, loads)
@@ -213,16 +290,11 @@ def forces_of_loads(path: Path, loads: Element | None = None) -> Forces:
         raise ModelError(f"the data file {data_file} does not exist{near_file(data_file)}", file=path, line=line)
     table = read_motion(data_file, gaps=True)
     columns = [columns_of(path, entry, table, data_file) for entry in entries]
-    force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))
+    numbers = (np.stack(parts, axis=1) for parts in zip(*columns, strict=True))
+    named = ((entry.name, entry.body, entry.force_frame, entry.point_frame) for entry in entries)
+    names, bodies, *frames = zip(*named, strict=True)
     try:
-        return Forces(
-            table.index.to_numpy(dtype=float),
-            tuple(entry.name for entry in entries),
-            tuple(entry.body for entry in entries),
-            force, point, torque,
-            tuple(entry.force_frame for entry in entries),
-            tuple(entry.point_frame for entry in entries),
-        )  # fmt: skip
+        return Forces(table.index.to_numpy(dtype=float), names, bodies, *numbers, *frames)
     except ValueError as error:  # two loads of one name
         lines = [entry.line for entry in entries if repr(entry.name) in str(error)]
         raise ModelError(str(error), file=path if lines else data_file, line=lines[-1] if lines else None) from None
@@ -272,11 +344,10 @@ def _labels(identifier: str, labels: list[str]) -> list[str]:
 
 def _from_plates(path: Path, threshold: float) -> Forces:
     plates = c3d.read_c3d_plates(path)
-    parts: dict[str, list[Array]] = {k: [] for k in QUANTITIES}
+    parts = []
     for plate in plates:
         loaded = (np.linalg.norm(plate.force, axis=-1) >= threshold) & np.isfinite(plate.point).all(axis=-1)
-        for k, values in zip(QUANTITIES, (plate.force, plate.point, plate.moment), strict=True):
-            parts[k].append(np.where(loaded[:, None], values, 0.0))
-    force, point, torque = (np.stack(values, axis=1) for values in parts.values())
+        parts.append([np.where(loaded[:, None], values, 0.0) for values in (plate.force, plate.point, plate.moment)])
+    numbers = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
     names = tuple(f"plate{i + 1}" for i in range(len(plates)))
-    return Forces(plates[0].time, names, ("",) * len(plates), force, point, torque)
+    return Forces(plates[0].time, names, ("",) * len(plates), *numbers)

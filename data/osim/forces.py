@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from myoquat.core import Array
-from myoquat.data.external_loads import LoadEntry, load_entry
 from myoquat.data.files import beside
-from myoquat.data.motions.forces import columns_of
+from myoquat.data.motions.forces import LoadEntry, columns_of, load_entry
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, add, body_fixed, boolean, complain, last_name, number, objects, text, three
