@@ -122,7 +122,7 @@ class MuscleTrial:
                 found["reserves"].append(_record(reserve))
                 continue
             with errors_about(reserve.actuator.element):
-                actuator = write_record(reserve.actuator).unwrap()
+                actuator = write_record(reserve.actuator)
             found["reserves"].append({"actuator": actuator, "weight": reserve.weight})
         if self.dynamics is not None:
             found["dynamics"] = _record(self.dynamics) if isinstance(self.dynamics, Coupled) else True

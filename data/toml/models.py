@@ -56,24 +56,22 @@ The keys of joints, laws, functions, shapes, points and muscles are the fields o
 `myoquat.data.toml.records`. A `type` is the one above or the name of the class: "B" is `ExponentialMuscle`.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from myoquat.core import declared, tomlkit
+from myoquat.core import declared
 from myoquat.data.files import check_output, read_text, write_text
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
 from myoquat.joints.errors import errors_about
-from myoquat.muscle import Model, Muscle
+from myoquat.muscle import Model
 
-from .records import array, check_keys, numbers, read_fields, read_record, scalar, write_fields, write_record
-
-if TYPE_CHECKING:
-    from tomlkit.items import AbstractTable, Table
+from .records import check_keys, numbers, read_fields, read_record, scalar, write_fields, write_record
 
 # --------------------------------------------------------------------------------------------------------------
 #
@@ -248,56 +246,50 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
 def model_text(model: Model) -> str:
     """The text of a model file."""
-    return tomlkit.dumps(_document(model))
-
-
-def _document(model: Model) -> Any:
-    document = tomlkit.document()
-    document["format"] = FORMAT
-    document["version"] = VERSION
-    document["name"] = model.name
-    if model.description:
-        document["description"] = model.description
-    document["ground"] = model.system.ground
-    document["gravity"] = array(model.system.gravity)
-    document.update(write_fields(model.system, SYSTEM_FIELDS[2:]))
-    if model.start_q is not None or model.start_u is not None:
-        start = tomlkit.table()
-        if model.start_q is not None:
-            start["q"] = array(model.start_q)
-        if model.start_u is not None:
-            start["u"] = array(model.start_u)
-        document["start"] = start
-    document["bodies"] = _tables(_body_table(body) for body in model.system.bodies)
+    system, given = model.system, {"q": model.start_q, "u": model.start_u}
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": model.name}
+    head |= {"description": model.description} if model.description else {}
+    head |= {"ground": system.ground, "gravity": list(system.gravity), **write_fields(system, SYSTEM_FIELDS[2:])}
+    head |= {} if system.bodies else {"bodies": []}
+    lines, start = entries(head), {key: list(x) for key, x in given.items() if x is not None}
+    lines += ["", "[start]", *entries(start)] if start else []
+    for body in system.bodies:
+        with errors_about(f"body {body.name!r}"):
+            joint = write_record(body.joint) | write_fields(body, JOINT_FIELDS)
+            lines += [
+                "",
+                "[[bodies]]",
+                *entries(write_fields(body, BODY_FIELDS)),
+                "",
+                "[bodies.joint]",
+                *entries(joint),
+            ]
     for key in PARTS:
-        if parts := getattr(model, key):
-            document[key] = _tables(_part(key[:-1], part, k) for k, part in enumerate(parts, start=1))
-    return document
+        for number, part in enumerate(getattr(model, key), start=1):
+            name = getattr(part, "name", "")
+            with errors_about(f"{key[:-1]} {name!r}" if name else f"{key[:-1]} number {number}"):
+                lines += ["", f"[[{key}]]", *entries(write_record(part))]
+    return "\n".join(lines) + "\n"
 
 
-def _tables(tables: Any) -> Any:
-    array = tomlkit.aot()
-    for table in tables:
-        array.append(table)
-    return array
+def entries(table: Mapping[str, Any]) -> list[str]:
+    """The lines of a table: a key and its value each, a point of a path each."""
+    return [f"{_key(key)} = {_value(value, key == 'path')}" for key, value in table.items()]
 
 
-def _part(word: str, part: Any, place: int) -> "AbstractTable":
-    """A record, which an error calls by its name, or by its place if it has none."""
-    name = getattr(part, "name", "")
-    with errors_about(f"{word} {name!r}" if name else f"{word} number {place}"):
-        table = write_record(part, inline=False)
-    if isinstance(part, Muscle):
-        path: Any = table["path"]
-        points: Any = path if isinstance(path, list) else path["points"]
-        points.multiline(True)
-    return table
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _value(key)
 
 
-def _body_table(body: Body) -> "Table":
-    table = tomlkit.table()
-    with errors_about(f"body {body.name!r}"):
-        table.update(write_fields(body, BODY_FIELDS))
-        table["joint"] = write_record(body.joint, inline=False)
-        table["joint"].update(write_fields(body, JOINT_FIELDS))
-    return table
+def _value(value: Any, path: bool = False) -> str:
+    """A value of plain tables, lists, texts and numbers as TOML writes it; the points of a `path` in lines of their
+    own."""
+    if isinstance(value, Mapping):
+        inner = (f"{_key(key)} = {_value(item, path and key == 'points')}" for key, item in value.items())
+        return "{" + ", ".join(inner) + "}"
+    if isinstance(value, list):
+        items = map(_value, value)
+        return f"[{''.join(f'{chr(10)}    {item},' for item in items)}\n]" if path else f"[{', '.join(items)}]"
+    if isinstance(value, str):  # JSON's texts are TOML's, but for one character that JSON leaves as it is
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+    return repr(value).lower()

@@ -8,12 +8,12 @@ import functools
 import math
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from myoquat.core import difflib, tomlkit
+from myoquat.core import difflib
 from myoquat.joints import Joint, ModelError, constraints, functions, types as joint_types
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.functions import AxisFunction
@@ -27,10 +27,6 @@ Scalar = TypeVar("Scalar")
 
 
 # ---- Single values of a model file, checked; every error says the key -----------------------------
-
-
-if TYPE_CHECKING:
-    from tomlkit.items import Array
 
 
 def check_keys(table: Any, allowed: set[str], required: set[str], prefix: str = "") -> None:
@@ -72,13 +68,6 @@ def numbers(value: Any, size: int, key: str) -> tuple[float, ...]:
     if not isinstance(value, (list, tuple)) or len(value) != size:
         raise ModelError(f"{key} must be {size} numbers, not {value!r}")
     return tuple(number(item, key) for item in value)
-
-
-def array(values: Iterable[Any]) -> "Array":
-    """A TOML array."""
-    result = tomlkit.array()
-    result.extend(values)
-    return result
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -245,10 +234,6 @@ def _described(entry: EntryPoint) -> str:
     return f"{entry.name} = {entry.value!r}{package} in the group {entry.group!r}"
 
 
-if TYPE_CHECKING:
-    from tomlkit.items import AbstractTable
-
-
 Record = TypeVar("Record")
 MAX_TABLE_DEPTH = 16  # tables in one another: a multiplier of a multiplier of a function is three
 
@@ -288,16 +273,11 @@ def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def write_record(record: Any, inline: bool = True) -> "AbstractTable":
+def write_record(record: Any) -> dict[str, Any]:
     """A dataclass as a table, with its `type` where classes share a root. ModelError for a type that could not be read
     again."""
-    made: AbstractTable = tomlkit.inline_table() if inline else tomlkit.table()
     type_name = written_type(type(record))
-    if type_name is not None:
-        made["type"] = type_name
-    for key, value in write_fields(record).items():
-        made[key] = value
-    return made
+    return ({} if type_name is None else {"type": type_name}) | write_fields(record)
 
 
 def write_fields(record: Any, only: Any = None) -> dict[str, Any]:
@@ -366,7 +346,7 @@ def _read_tuple(hints: tuple[Any, ...], value: Any, key: str) -> tuple[Any, ...]
 
 def _write(value: Any) -> Any:
     if isinstance(value, tuple):
-        return array([_write(item) for item in value])
+        return [_write(item) for item in value]
     if isinstance(value, MusclePath) and value == MusclePath(value.points):
         return _write(value.points)
     if is_dataclass(value):

@@ -75,7 +75,6 @@ from .lazy_imports import (
     scipy as scipy,
     subprocess as subprocess,
     sympy as sympy,
-    tomlkit as tomlkit,
     torch as torch,
     version_of as version_of,
     xarray as xarray,

@@ -32,7 +32,6 @@ __all__ = [
     "scipy",
     "subprocess",
     "sympy",
-    "tomlkit",
     "torch",
     "version_of",
     "xarray",
@@ -165,7 +164,6 @@ if TYPE_CHECKING:
     import platformdirs
     import scipy
     import sympy
-    import tomlkit
     import torch
     import xarray
 else:

@@ -6,8 +6,9 @@ import re
 import tomllib
 from random import Random
 
-import tomlkit
 from lxml import etree
+
+from myoquat.data.toml.models import entries
 
 EXTREMES = (
     "0", "-0.0", "-1", "1e-300", "1e300", "-1e300", "1e999", "nan", "inf", "-inf", "9" * 400, "0x10", "1_0", "1e-400",
@@ -185,7 +186,7 @@ def _entries(data):
 
 def toml(data: bytes, rng: Random) -> bytes:
     """A text changed as such, or as tables."""
-    return text(data, rng) if rng.random() < 0.4 else tomlkit.dumps(tree(_parsed(data), rng)).encode()
+    return text(data, rng) if rng.random() < 0.4 else "\n".join(entries(tree(_parsed(data), rng))).encode()
 
 
 @functools.cache
