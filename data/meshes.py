@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 
 from .files import read_bytes, read_lines
 from .xml import Element, parse
@@ -29,9 +30,10 @@ def read_mesh(path: Path) -> Mesh:
     """The triangles of a .vtp, .stl, .obj or .msh file; ModelError, with the file and mostly a line, for one that
     cannot be read."""
     readers = {".vtp": _vtp, ".stl": _stl, ".obj": _obj, ".msh": _msh}
-    mesh = readers[path.suffix.lower()](path)
-    if not np.isfinite(mesh.vertices).all():
-        raise ModelError("a vertex is not finite", file=path)
+    with errors_in(path):
+        mesh = readers[path.suffix.lower()](path)
+        if not np.isfinite(mesh.vertices).all():
+            raise ModelError("a vertex is not finite")
     return mesh
 
 
@@ -41,7 +43,7 @@ def _vtp(path: Path) -> Mesh:
     piece = root.find("PolyData/Piece")
 
     def refused(message: str, element: Element | None = None) -> ModelError:
-        return ModelError(message, file=path, line=(root if element is None else element).sourceline)
+        return ModelError(message, line=(root if element is None else element).sourceline)
 
     def numbers(where: str) -> tuple[Array, Element]:
         element = None if piece is None else piece.find(where)
@@ -80,10 +82,10 @@ def _obj(path: Path) -> Mesh:
     vertices, corners, starts = array("d"), array("q"), array("q")
     for line, words in _words(path):
         if words[0] == "v":
-            vertices.extend(_point(path, line, words))
+            vertices.extend(_point(line, words))
         elif words[0] == "f":
             starts.append(len(corners))
-            corners.extend(_corners(path, line, words, len(vertices) // 3))
+            corners.extend(_corners(line, words, len(vertices) // 3))
     return Mesh(np.array(vertices).reshape(-1, 3), fans(np.array(corners, dtype=int), np.array(starts, dtype=int)))
 
 
@@ -94,37 +96,46 @@ def _words(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, words
 
 
-def _point(path: Path, line: int, words: list[str]) -> list[float]:
+def _point(line: int, words: list[str]) -> list[float]:
     """The three numbers after the first word."""
     try:
         x, y, z = map(float, words[1:4])
     except ValueError:
         x = y = z = np.nan
-    if not (isfinite(x) and isfinite(y) and isfinite(z)):
-        raise ModelError(f"three finite numbers are needed after {words[0]!r}", file=path, line=line)
+    if not all(map(isfinite, (x, y, z))):
+        raise ModelError(f"three finite numbers are needed after {words[0]!r}", line=line)
     return [x, y, z]
 
 
-def _corners(path: Path, line: int, words: list[str], known: int) -> list[int]:
+def _corners(line: int, words: list[str], known: int) -> list[int]:
     """The numbers of vertices of a face, counted from the last one if negative."""
     try:
         corners = [int(word.partition("/")[0]) for word in words[1:]]
     except ValueError:
-        raise ModelError("a face is numbers of vertices", file=path, line=line) from None
+        raise ModelError("a face is numbers of vertices", line=line) from None
     corners = [c - 1 if c > 0 else known + c for c in corners]
     if corners and not (min(corners) >= 0 and max(corners) < known):
-        raise ModelError("a face names a vertex that is not there", file=path, line=line)
+        raise ModelError("a face names a vertex that is not there", line=line)
     return corners
 
 
 def _stl(path: Path) -> Mesh:
+    """Records of triangles, or a text with three vertices for each."""
     data = read_bytes(path, MAX_BYTES)
     count = int.from_bytes(data[80:84], "little")
     if len(data) >= 84 and len(data) == 84 + 50 * count:
         record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
         corners = np.frombuffer(data, record, count, 84)["corners"].reshape(-1, 3).astype(float)
     else:
-        corners = _vertices(path)
+        last, points = 1, array("d")
+        for line, words in _words(path):
+            if words[0] == "vertex":
+                last = line
+                points.extend(_point(line, words))
+        vertices = len(points) // 3
+        if vertices % 3 or not vertices:
+            raise ModelError(f"no geometry: {vertices} vertices are not three for each face", line=last)
+        corners = np.array(points).reshape(-1, 3)
     return Mesh(corners, np.arange(len(corners)).reshape(-1, 3))
 
 
@@ -135,25 +146,12 @@ def _msh(path: Path) -> Mesh:
     counts = [int.from_bytes(data[4 * k : 4 * k + 4], "little", signed=True) for k in range(4)]
     vertices, normals, points, faces = counts
     if size < 16 or min(counts) < 0 or size != 16 + 4 * (3 * vertices + 3 * normals + 2 * points + 3 * faces):
-        raise ModelError(f"no mesh of MuJoCo: its {size} bytes are not those of its counts", file=path)
+        raise ModelError(f"no mesh of MuJoCo: its {size} bytes are not those of its counts")
     found = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3).astype(float)
     corners = np.frombuffer(data, "<i4", 3 * faces, size - 12 * faces).reshape(-1, 3)
     if not _are_indices(corners.ravel(), vertices):
-        raise ModelError("a face names a vertex that is not there", file=path)
+        raise ModelError("a face names a vertex that is not there")
     return Mesh(found, corners.astype(int))
-
-
-def _vertices(path: Path) -> Array:
-    """The vertices in a text, three for each face."""
-    last, points = 1, array("d")
-    for line, words in _words(path):
-        if words[0] == "vertex":
-            last = line
-            points.extend(_point(path, line, words))
-    count = len(points) // 3
-    if count % 3 or not count:
-        raise ModelError(f"no geometry: {count} vertices are not three for each face", file=path, line=last)
-    return np.array(points).reshape(-1, 3)
 
 
 def fans(corners: Array, starts: Array) -> Array:

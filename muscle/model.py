@@ -87,9 +87,8 @@ class Model(Record):
             for name, count in Counter(part.name for part in parts).items():
                 if count > 1:
                     raise ModelError(f"the name {name!r} is taken twice", element=f"{noun} {name!r}")
-        acting = *self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints
-        checked: tuple[Any, ...] = *acting, *self.coordinates, *self.couplers, *self.markers
-        for part in checked:
+        acting: Any = *self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints
+        for part in (*acting, *self.coordinates, *self.couplers, *self.markers):
             part.check(self.system)
         for group in self.groups:
             group.check(self.muscle_names)
@@ -97,7 +96,13 @@ class Model(Record):
         for given in self.inputs:
             given.check((*self.muscle_names, *self.control_names))
         for constraint in self.constraints:
-            _check_plain(constraint)
+            for key, value in vars(constraint).items():
+                if callable(value):  # which no file can hold
+                    raise ModelError(
+                        f"it holds a Python function as its {key!r}, which a model cannot; simulate(..., "
+                        "constraints=[...]) takes it",
+                        element=constraint.label,
+                    )
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
@@ -242,9 +247,7 @@ class Model(Record):
             raise ModelError("the model has no muscle of this name", element=f"muscle {unknown[0]!r}")
 
         def moved(muscle: Muscle) -> Muscle:
-            bones = muscle.path.on_bones
-            anatomy = bones
-            return replace(muscle, path=MusclePath(tuple(paths[muscle.name]), anatomy=anatomy))
+            return replace(muscle, path=MusclePath(tuple(paths[muscle.name]), anatomy=muscle.path.on_bones))
 
         muscles = (moved(muscle) if muscle.name in paths else muscle for muscle in self.muscles)
         return replace(self, muscles=tuple(muscles), file=None)
@@ -424,17 +427,6 @@ def _within(name: str, values: ArrayLike, names: tuple[str, ...], bounds: Array)
             f"{name}{list(where)} ({names[where[-1]]}) is {checked[where]:.6g}; it must lie in [{low:g}, {high:g}]"
         )
     return checked
-
-
-def _check_plain(constraint: Constraint) -> None:
-    """ModelError for a constraint that holds a function, which no file can."""
-    for key, value in vars(constraint).items():
-        if callable(value):
-            raise ModelError(
-                f"it holds a Python function as its {key!r}, which a model cannot; simulate(..., constraints=[...]) "
-                "takes it",
-                element=constraint.label,
-            )
 
 
 def _renamed(before: ArticulatedSystem, after: ArticulatedSystem) -> set[str]:

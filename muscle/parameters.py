@@ -127,12 +127,9 @@ def known(model: SystemLike) -> Model | ArticulatedSystem:
 def parameter_index(model: SystemLike) -> ParameterIndex:
     """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
     model = known(model)
-    found, bodies, muscles = (
-        ParameterIndex(),
-        system_of(model).bodies,
-        model.muscles if isinstance(model, Model) else (),
-    )
-    fits = _fitted_bodies(model) if isinstance(model, Model) else {}
+    found, bodies = ParameterIndex(), system_of(model).bodies
+    muscles = model.muscles if isinstance(model, Model) else ()
+    fits = _fitted_bodies(system_of(model), muscles)
     firsts, numbers = different_paths([muscle.path for muscle in muscles])
     for name, location in _walk(model):
         steps, target = location.steps, name
@@ -200,21 +197,17 @@ def _labels(key: str, parts: tuple[Any, ...], floating: bool) -> Sequence[str]:
 # ---- what fitted paths forbid ----------------------------------------------------------------------------------------
 
 
-def _fitted_bodies(model: Model) -> dict[str, str]:
+def _fitted_bodies(system: ArticulatedSystem, muscles: Sequence[Muscle]) -> dict[str, str]:
     """The bodies whose position and joint the length of a fitted path contains, as it was fitted, by that muscle.
 
     These are the bodies whose joints move the path. Those that are fixed to others count too, because the path may
     have run from them.
     """
     found: dict[str, str] = {}
-    for muscle in model.muscles:
-        driving = {
-            name
-            for point in muscle.path.points
-            if isinstance(point, FittedPoint)
-            for name in point.driving(model.system)
-        }
-        for body in model.system.bodies if driving else ():
+    for muscle in muscles:
+        fitted = (point for point in muscle.path.points if isinstance(point, FittedPoint))
+        driving = {name for point in fitted for name in point.driving(system)}
+        for body in system.bodies if driving else ():
             if body.joint.nu == 0 or driving & set(body.names_of_coordinates):
                 found[body.name] = muscle.name
     return found

@@ -4,8 +4,6 @@ from dataclasses import replace
 from math import comb
 from typing import Any
 
-import numpy as np
-
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
     Element,
@@ -111,11 +109,6 @@ def weld(first: Frame, second: Frame, name: str) -> Weld:
     return Weld(**_linked(first, second), name=name)
 
 
-def _read_axis(element: Element, frames: Frames) -> dict[str, Any]:
-    axis = frames.of(element, "socket_line_body").R @ np.array(numbers(element, "line_direction_vec", 3))
-    return {"axis": three(axis)}
-
-
 def _check_axes(constraint: PointLoop) -> None:
     if constraint.axes != "xyz":
         raise ModelError(f"OpenSim holds points along all axes, not {constraint.axes!r}")
@@ -151,7 +144,12 @@ CONSTRAINTS = by_tag(
         {},
         on_body("socket_line_body", "point_on_line", "first", "first_point"),
         on_body("socket_follower_body", "point_on_follower", "second", "second_point"),
-        Part(_read_axis, lambda entry, constraint: add(entry, "line_direction_vec", constraint.axis)),
+        Part(
+            lambda element, frames: {
+                "axis": three(frames.of(element, "socket_line_body").R @ numbers(element, "line_direction_vec", 3))
+            },
+            lambda entry, constraint: add(entry, "line_direction_vec", constraint.axis),
+        ),
     ),
 )
 WRITTEN = {f.record: f for f in (Format(COUPLER, CoordinateCoupler, DRIVEN_BY_ONE), OF_SEVERAL, *CONSTRAINTS.values())}

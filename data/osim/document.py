@@ -123,17 +123,12 @@ def _parted(element: Any, word: str, shared: dict[str, dict[str, list[Any]]]) ->
     *path, name = word.strip("/").split("/")
     if name not in shared:
         return word
-    joint = path[-1] if path else next((x.get("name") for x in element.iterancestors() if _is_joint(x)), None)
+    own = element.xpath("ancestor::*[parent::objects/parent::JointSet]/@name")  # the joint in which it stands
+    joint = next(iter(path[-1:] or own), None)
     if joint in shared[name]:
         return f"{joint}.{name}"
     paths = ", ".join(f"/jointset/{x}/{name}" for x in shared[name])
     complain(element, f"<{element.tag}> names {word!r}, but the model has {paths}: give one of these paths")
-
-
-def _is_joint(element: Any) -> bool:
-    """True for what stands in the set of joints."""
-    holders = [holder.tag for holder in element.iterancestors()]
-    return holders[:2] == ["objects", "JointSet"]
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -193,8 +188,11 @@ def modernize(model: Any) -> None:
         for element in model.iterfind(f".//{path}"):
             for child in element.iterchildren(*names):
                 child.tag = names[child.tag]
-    for force in model.iterfind("ForceSet/objects/*"):
-        _gather_path(force)
+    for force in model.iterfind("ForceSet/objects/*"):  # points and surfaces of a path that stand in the force itself
+        parts = [child for child in force if child.tag in ("PathPointSet", "PathWrapSet")]
+        path = _child(force, "GeometryPath", parts[0]) if parts else force
+        for part in parts:
+            path.append(part)
     _connect(model)
     for holder, switch in SWITCHES.items():
         for old in model.iterfind(f"{holder}/objects/*/isDisabled"):
@@ -210,7 +208,8 @@ def modernize(model: Any) -> None:
             body.tag = "Ground"
             model.append(body)
             continue
-        _add_inertia(body)
+        values = [number(body, f"inertia_{k}", 1.0 if k[0] == k[1] else 0.0) for k in INERTIA]
+        _child(body, "inertia", body, content=written(values))
         for joint in list(body.iterfind("Joint/*")):
             _move_joint(joint, body, joints)
 
@@ -219,15 +218,6 @@ def modernize_names(root: Any) -> None:
     """Give the elements below `root` their names of today."""
     for element in list(root.iter(*RENAMED)):
         element.tag = RENAMED[element.tag]
-
-
-def _gather_path(force: Any) -> None:
-    """Points and surfaces of a path that stand in the muscle itself, in a path of its own."""
-    parts = [child for child in force if child.tag in ("PathPointSet", "PathWrapSet")]
-    if parts:
-        path = _child(force, "GeometryPath", parts[0])
-        for part in parts:
-            path.append(part)
 
 
 def _connect(model: Any) -> None:
@@ -253,11 +243,6 @@ def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None
     if content is not None:
         made.text = content
     return made
-
-
-def _add_inertia(body: Any) -> None:
-    values = [number(body, f"inertia_{k}", 1.0 if k[0] == k[1] else 0.0) for k in INERTIA]
-    _child(body, "inertia", body, content=written(values))
 
 
 def _move_joint(joint: Any, body: Any, joints: Any) -> None:

@@ -72,10 +72,6 @@ def _read_tendon(element: Element, _: Any) -> dict[str, Any]:
     return {"tendon": "rigid" if is_rigid(element) else "elastic"}
 
 
-def _add_tendon(entry: Element, law: Any) -> None:
-    add(entry, "ignore_tendon_compliance", law.tendon == "rigid")
-
-
 # ---- Millard2012EquilibriumMuscle: its curves, and what OpenSim 4.6 makes of their numbers -----------------
 
 
@@ -136,19 +132,7 @@ def _time_scale(element: Element) -> float:
     return positive(element, "time_scale", 0.1)
 
 
-def _add_speed(entry: Element, law: Schutte1993) -> None:
-    add(entry, "time_scale", 1 / law.max_contraction_velocity)
-
-
 # ---- DeGrooteFregly2016Muscle ------------------------------------------------------------------------------
-
-
-def _read_passive(element: Element, _: Any) -> dict[str, Any]:
-    return {"passive_scale": 0.0} if boolean(element, "ignore_passive_fiber_force") else {}
-
-
-def _add_passive(entry: Element, law: DeGrooteFregly2016) -> None:
-    add(entry, "ignore_passive_fiber_force", law.passive_scale == 0)
 
 
 def _least_activation(element: Element, values: dict[str, Any]) -> None:
@@ -160,7 +144,7 @@ def _least_activation(element: Element, values: dict[str, Any]) -> None:
 # ---- the table, with OpenSim 4.6's own values where a file leaves a number out -----------------------------
 
 
-TENDON = Part(_read_tendon, _add_tendon)
+TENDON = Part(_read_tendon, lambda entry, law: add(entry, "ignore_tendon_compliance", law.tendon == "rigid"))
 ELASTIC_TENDON = Part(_read_tendon, lambda *_: None)  # as Thelen's is always written
 STIFFNESS = "stiffness_at_one_norm_force"
 FIBER = {
@@ -200,7 +184,10 @@ LAWS = by_tag(
             "width_scale": "active_force_width_scale",
         },
         TENDON,
-        Part(_read_passive, _add_passive),
+        Part(
+            lambda element, _: {"passive_scale": 0.0} if boolean(element, "ignore_passive_fiber_force") else {},
+            lambda entry, law: add(entry, "ignore_passive_fiber_force", law.passive_scale == 0),
+        ),
         finish=_least_activation,
     ),
     Format(
@@ -262,7 +249,10 @@ LAWS = by_tag(
         Schutte1993,
         FIBER | {"damping": ("damping", 0.1)},
         TENDON,
-        Part(lambda element, _: {"max_contraction_velocity": 1 / _time_scale(element)}, _add_speed),
+        Part(
+            lambda element, _: {"max_contraction_velocity": 1 / _time_scale(element)},
+            lambda entry, law: add(entry, "time_scale", 1 / law.max_contraction_velocity),
+        ),
         _curves(
             {
                 "tendon_curve": "tendon_force_length_curve",

@@ -28,7 +28,7 @@ from myoquat.joints import (
     rotation_matrix_from_euler,
 )
 from myoquat.joints.conversion.balls import turned_around
-from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
+from myoquat.joints.functions import Constant, Linear, Multiplier, Polynomial
 from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
@@ -183,16 +183,10 @@ BY_ANGULAR_VELOCITY = ("BallJoint", "FreeJoint", "EllipsoidJoint", "Scapulothora
 FORCES_ON_ANGLES = "forces about axes of the parent, as OpenSim applies those on angles of"
 
 
-def turned_by_angular_velocity(model: Any) -> Iterator[tuple[str, list[str]]]:
-    """(type, three angles) of each joint `BY_ANGULAR_VELOCITY` of a <Model>."""
-    for tag in BY_ANGULAR_VELOCITY:
-        for joint in model.iterfind(f"JointSet/objects/{tag}"):
-            yield tag, [str(coordinate.get("name")) for coordinate in joint.findall("coordinates/Coordinate")][:3]
-
-
 def forces_on_angles(model: Any) -> Iterator[tuple[str, str]]:
     """(force, type of the joint) of the forces of a <Model> that act on such angles."""
-    angles = {name: tag for tag, names in turned_by_angular_velocity(model) for name in names}
+    joints = (joint for joint in model.iterfind("JointSet/objects/*") if joint.tag in BY_ANGULAR_VELOCITY)
+    angles = {c.get("name"): joint.tag for joint in joints for c in joint.findall("coordinates/Coordinate")[:3]}
     for force in model.iterfind("ForceSet/objects/*"):
         if (tag := angles.get(last_name(text(force, "coordinate", "")))) is not None:
             yield str(force.get("name")), tag
@@ -322,19 +316,16 @@ def _axis(element: Any, names: tuple[str, ...]) -> Axis:
         complain(unknown[0], f"the function <{unknown[0].tag}> is not supported; known: {', '.join(FUNCTIONS)}")
     follows = used and holder is not element  # without even an empty <function>, OpenSim keeps the axis where it is
     function = read_function(found[0]) if found else Linear() if follows else Constant(0.0)
-    if not used and not _is_constant(function):
+    constant = function
+    while isinstance(constant, Multiplier):
+        constant = constant.function
+    if not used and not isinstance(constant, Constant):
         complain(
             element,
             f"an axis without <coordinates> needs a <Constant>: <{found[0].tag}> has no argument; OpenSim takes the "
             "slope of a line for its value, or reads memory that is not the function's",
         )
     return Axis(direction, names.index(used[0]) if used else None, function)
-
-
-def _is_constant(function: AxisFunction) -> bool:
-    while isinstance(function, Multiplier):
-        function = function.function
-    return isinstance(function, Constant)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -420,7 +411,11 @@ def linked(model: Any, elements: dict[str, Any], frames: Frames) -> tuple[list[L
         ways = (*ways, Way.FORWARD)
     links = [Link(joint, *frame, way) for joint, frame, way in zip(joints, ends, ways, strict=True)]
     for link in links:
-        _check_cut(link)
+        if link.cuts and link.child.body == GROUND:
+            problem = "the joint closes a loop at its child, the ground, which has no parts: make it the parent"
+            complain(link.element, problem)
+        if link.cuts and link.element.tag == FREE:
+            complain(link.element, "the joint closes a loop, where a <FreeJoint> holds nothing: remove it")
     return links, floating
 
 
@@ -443,12 +438,3 @@ def _free_joint(model: Any, name: str, body: Any) -> Any:
     add_coordinates(joint, 6, f"free_{name}")
     joint.sourceline = body.sourceline
     return joint
-
-
-def _check_cut(link: Link) -> None:
-    if link.cuts and link.child.body == GROUND:
-        complain(
-            link.element, "the joint closes a loop at its child, the ground, which has no parts: make it the parent"
-        )
-    if link.cuts and link.element.tag == FREE:
-        complain(link.element, "the joint closes a loop, where a <FreeJoint> holds nothing: remove it")

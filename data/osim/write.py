@@ -126,10 +126,10 @@ def _with_bodies_to_pull_at(model: Model) -> Model:
 
 def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list[Coupler]:
     """The couplers of chains of bodies."""
-    found: list[Coupler] = []
-    for dependent, (driver, factor, offset) in couplings.items():
-        found.append(Coupler(free_name(f"{dependent}_con", taken), dependent, driver, Linear(factor, offset)))
-    return found
+    return [
+        Coupler(free_name(f"{dependent}_con", taken), dependent, driver, Linear(factor, offset))
+        for dependent, (driver, factor, offset) in couplings.items()
+    ]
 
 
 def _on_ground(part: Any, was: str, new: str) -> Any:
