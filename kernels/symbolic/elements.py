@@ -15,7 +15,7 @@ import numpy as np
 from myoquat.core import casadi, is_imported
 
 from .operations import OPERATIONS, Spelling
-from .terms import Term, Tracer
+from .terms import Term
 
 
 def is_casadi(x: Any) -> bool:
@@ -67,24 +67,25 @@ def _term(x: Any, other: Any) -> Any:
     return exact(x, other)
 
 
-def _recording(*elements: Any) -> Tracer:
-    """The tracing that one of these elements belongs to."""
-    return next(x.tracer for x in elements if type(x) is Term)
-
-
 def _add(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return a + b
+    if type(a) is Term:
+        return a.tracer.add(a, b)
+    if type(b) is Term:
+        return b.tracer.add(a, b)
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
         return a
+    if type(a) is float and type(b) is float:
+        return a + b
     return _term(a, b) + _term(b, a)
 
 
 def _subtract(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return a - b
+    if type(a) is Term:
+        return a.tracer.subtract(a, b)
+    if type(b) is Term:
+        return b.tracer.subtract(a, b)
     if isinstance(b, float) and b == 0.0:
         return a
     if isinstance(a, float) and a == 0.0:
@@ -93,7 +94,11 @@ def _subtract(a: Any, b: Any) -> Any:
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
+    if type(a) is Term:
+        return a.tracer.multiply(a, b)
+    if type(b) is Term:
+        return b.tracer.multiply(a, b)
+    if type(a) is float and type(b) is float:
         return a * b
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and not isinstance(y, float):
@@ -107,8 +112,10 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return a / b
+    if type(a) is Term:
+        return a.tracer.divide(a, b)
+    if type(b) is Term:
+        return b.tracer.divide(a, b)
     if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
         return 0.0
     if isinstance(b, float) and b == 1.0:
@@ -117,8 +124,10 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return a**b
+    if type(a) is Term:
+        return a.tracer.power(a, b)
+    if type(b) is Term:
+        return b.tracer.power(a, b)
     if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
         return functools.reduce(operator.mul, [a] * int(b))
     return _term(a, b) ** _term(b, a)
@@ -129,8 +138,9 @@ def _elementary(operation: str, spelling: Spelling) -> Callable[..., Any]:
     numpy_function = spelling.evaluate or spelling.ufunc
 
     def apply(*scalars: Any) -> Any:
-        if any(type(x) is Term for x in scalars):
-            return _recording(*scalars).call(operation, *(reversed(scalars) if spelling.turned else scalars))
+        for x in scalars:
+            if type(x) is Term:
+                return x.tracer.call(operation, *(reversed(scalars) if spelling.turned else scalars))
         if any(is_casadi(x) for x in scalars):
             return getattr(casadi, spelling.casadi)(*scalars)
         if any(is_sympy(x) for x in scalars):
