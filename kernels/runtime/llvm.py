@@ -6,6 +6,7 @@ way into the process.
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -116,20 +117,30 @@ class Assembler:
         return [own[k] if k in own else future.result() for k, (_, future) in enumerate(self._units)]
 
 
+_KERNELS_PER_LINKER = 256  # it looks through the names of all that it has linked
+_numbers = itertools.count()
+_linkers: BoundedTable[Any] = BoundedTable(1)
+
+
 class Loaded:
     """The object files of a kernel linked into this process; their function `name` lives as long as this instance.
 
     JITLink puts each file into one piece of memory, as the small code model needs. Where there is none, on Windows,
-    LLVM's older linker takes code with large addresses. A linker of its own for every kernel gives back its memory.
+    LLVM's older linker takes code with large addresses. Several kernels share a linker, which takes longer to make than
+    to use, and gives back the memory of each.
     """
 
     def __init__(self, objects: Iterable[bytes], target: Target, name: str) -> None:
         library = llvm.JITLibraryBuilder().add_current_process().export_symbol(name)
         for code in objects:
             library.add_object_img(code)
-        linker = llvm.create_lljit_compiler(_target_machine(target), use_jit_link=not target.windows)
-        self._library = library.link(linker, "kernel")
-        self._linker = linker
+        number = next(_numbers)
+        linker = _linkers.get(
+            (target, number // _KERNELS_PER_LINKER),
+            lambda: llvm.create_lljit_compiler(_target_machine(target), use_jit_link=not target.windows),
+        )
+        self._library = library.link(linker, f"kernel{number}")
+        self._linker = linker  # goes after the library
         self._name = name
 
     def function(self, prototype: Any) -> Any:
