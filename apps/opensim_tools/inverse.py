@@ -19,7 +19,8 @@ from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.motion.structure import Sensor
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.core import Array
-from myoquat.data import load_model
+from myoquat.data import load_model, load_table
+from myoquat.data.c3d import LENGTHS, unit_in
 from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
@@ -304,7 +305,14 @@ def run_scale(setup: ScaleSetup, outputs: Outputs) -> None:
 
 
 def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs) -> None:
-    trial = mean_pose(_cut(load_markers(placer.trial), placer.times, outputs.tell))
+    static = _cut(load_markers(placer.trial), placer.times, outputs.tell)
+    if placer.most_movement is not None:
+        unit = load_table(placer.trial).attrs.get("header", {}).get("Units", "m")
+        most, x = placer.most_movement * unit_in(LENGTHS, unit, "Units"), static.positions
+        ways = (np.fmax.reduce(x, axis=0) - np.fmin.reduce(x, axis=0)).max(axis=-1)
+        if moved := [name for name, way in zip(static.names, ways, strict=True) if way > most]:
+            note(f"markers move more than <max_marker_movement> in the static trial: {', '.join(moved)}")
+    trial = mean_pose(static)
     seen = dict(zip(trial.names, np.isfinite(trial.positions[0]).all(axis=-1), strict=True))
     if gone := [m.name for m in model.markers if m.name not in seen]:
         outputs.tell(f"markers that the static trial lacks are left out of the placed model: {', '.join(gone)}")

@@ -74,16 +74,26 @@ class ScalerSetup:
 
 @frozen
 class PlacerSetup:
-    """How markers are placed, and what is written."""
+    """How markers are placed, and what is written.
+
+    most_movement  of a marker along an axis in the trial, in the unit of its file: more is reported, as in OpenSim
+    """
 
     tasks: tuple[Task, ...] = entry(read_tasks)
     trial: Path = entry(SetupDocument.needed_file, "marker_file")
     coordinates: Path | None = entry(SetupDocument.file, "coordinate_file")
     times: tuple[float, float] = entry(SetupDocument.times)
+    most_movement: float | None = value(lambda root: _positive(root, "max_marker_movement"))
     move: bool = value(boolean, "move_model_markers", True)
     model: Path | None = entry(SetupDocument.output, "output_model_file")
     marker_file: Path | None = entry(SetupDocument.output, "output_marker_file")
     motion: Path | None = entry(SetupDocument.output, "output_motion_file")
+
+
+def _positive(root: Element, tag: str) -> float | None:
+    """A number that counts if it is positive."""
+    found = number(root, tag, -1.0)
+    return found if found > 0 else None
 
 
 def _maker(root: Element) -> Element:
@@ -115,7 +125,7 @@ class ScaleSetup(Setup):
     """
 
     model: Path = entry(lambda document, root: document.model_file(_maker(root)))
-    mass: float | None = value(lambda root: mass if (mass := number(root, "mass", -1.0)) > 0 else None)
+    mass: float | None = value(lambda root: _positive(root, "mass"))
     markers: tuple[Marker, ...] = entry(_markers)
     scaler: ScalerSetup | None = entry(_step, "ModelScaler", ScalerSetup)
     placer: PlacerSetup | None = entry(_step, "MarkerPlacer", PlacerSetup)

@@ -282,6 +282,21 @@ def test_markers_that_the_static_trial_does_not_show_are_reported(folder):
 
 
 @pytest.mark.filterwarnings("ignore:.*the model lacks. ghost")
+def test_markers_that_move_in_the_static_trial_are_reported(folder):
+    """OpenSim compares the way along each axis with <max_marker_movement>, in the unit of the file."""
+    trial = load_markers(folder / "walk.trc").between(0, 0.1)
+    still = np.repeat(trial.positions[:1], len(trial.time), axis=0)
+    still[-1, trial.names.index("shank1")] += 0.003
+    still[1, trial.names.index("shank2"), 2] -= 0.005
+    replace(trial, positions=still).save(folder / "walk.trc", units="mm", overwrite=True)
+    text = (folder / "scale.xml").read_text().replace("0 0<", "0 0.1<")
+    text = text.replace("<output_marker_file>", "<max_marker_movement>4</max_marker_movement><output_marker_file>")
+    (folder / "scale.xml").write_text(text)
+    with pytest.warns(MotionWarning, match="move more than <max_marker_movement> in the static trial: shank2$"):
+        run_setup(folder / "scale.xml")
+
+
+@pytest.mark.filterwarnings("ignore:.*the model lacks. ghost")
 def test_muscles_of_the_static_pose_are_in_balance(folder):
     """OpenSim's file of states has the fiber lengths too. Force of the tendon is that of the fiber."""
     leg = load_model(folder / "leg.osim")
