@@ -17,7 +17,7 @@ Mech. 77, 2010.
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, partial
 from graphlib import TopologicalSorter
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined, joined_matrices, matvec, transpose, vecmat
+from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler, in_order
 
@@ -250,11 +251,18 @@ class Constraints:
 
     def row_slices(self, q: Array | None = None, t: Array | None = None) -> tuple[slice, ...]:
         """The rows of each of `parts` among those of all, which no pose changes. A formula that is traced gives its q
-        and t."""
-        q, t = self.system.neutral() if q is None else q, np.zeros(()) if t is None else t
-        u = np.zeros(self.system.nu)
-        ends = np.cumsum([0, *(c.rate(self.system, q, u, t).shape[-1] for c in self.parts)]).tolist()
-        return tuple(slice(a, b) for a, b in pairwise(ends))
+        and t; otherwise the rates are traced here, because at any pose of numbers named angles may be in a lock."""
+
+        def rates(q: Array, u: Array, t: Array) -> tuple[Array, ...]:
+            return tuple(c.rate(self.system, q, u, t) for c in self.parts)
+
+        if q is None or t is None:
+            names = [str(k) for k in range(len(self.parts))]
+            traced = trace(rates, {"q": self.system.nq, "u": self.system.nu, "t": ()}, names)
+            counts = [shape[-1] for shape in traced.signature.outputs.values()]
+        else:
+            counts = [rate.shape[-1] for rate in rates(q, np.zeros(self.system.nu), t)]
+        return tuple(slice(a, b) for a, b in pairwise(accumulate(counts, initial=0)))
 
 
 # ---- The constraints that a model holds by itself -----------------------------------------------------------------

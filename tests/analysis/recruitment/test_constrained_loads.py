@@ -24,11 +24,12 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem
+from myoquat.joints import Angles, ArticulatedSystem
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
 from myoquat.muscle import Model, limit_torques
-from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.coordinates import Coordinate, Coupler
 from tests.analysis.recruitment.chains import CHAINS, SYSTEM, free_to_move, moving
 from tests.analysis.recruitment.reactions import of_opensim
 from tests.bodies import afloat, at_rest, on_hinge, on_slide
@@ -56,10 +57,20 @@ def test_forward_the_model_moves_as_its_constraints_let_it(rng):
     np.testing.assert_allclose(other.constraints.multipliers, free.constraints.multipliers, atol=1e-8 * scale)
 
 
-def test_all_loads_of_the_library_s_shoulder_are_determined():
-    """In quaternions, held by two points on the ribs and a ligament. Both bodies of a constraint feel its force."""
+@pytest.mark.parametrize("geared", [False, True])
+def test_all_loads_of_the_library_s_shoulder_are_determined(geared):
+    """In quaternions, held by two points on the ribs and a ligament. Both bodies of a constraint feel its force. The
+    elbow may follow an angle of the humerus that is in its lock in the neutral pose."""
     ball = replace(load_model("thoracoscapular"), muscles=())
-    found = joint_loads(ball, at_rest(ball, [0.0], assemble(ball, ball.start)))
+    if geared:
+        Y, Z = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+        angles = Angles(("plane", "elevation", "turn"), (Y, Z, Y))
+        named = ball.system.with_body("humerus", joint=SphericalJoint(angles=angles))
+        bent = named.with_body("forearm", joint=RevoluteJoint(Z), coordinate_names=("elbow",))
+        gear = Coupler("gear", "elbow", "elevation", Linear(0.4))
+        ball = Model(bent, start_q=(*ball.start_q, 0.0), couplers=(gear,), constraints=ball.constraints)
+    aside = ball.system.integrate(ball.start, np.full(ball.system.nu, 0.1))
+    found = joint_loads(ball, at_rest(ball, [0.0], assemble(ball, aside)))
     assert found.undetermined == ()
     ribs, blade = (found.constraints.of(found.constraints.names[0], on=body).force for body in ("thorax", "scapula"))
     np.testing.assert_allclose(ribs, -blade, atol=1e-12)
