@@ -245,7 +245,7 @@ def opensim_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
     """run(script, arguments) in a process that has imported OpenSim, which is started when it is first needed."""
     file, process = tmp_path_factory.mktemp("opensim") / "answer.json", None
 
-    def run(script: str, arguments: tuple[str, ...]) -> dict[str, Any]:
+    def run(script: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
         nonlocal process
         if process is None or process.poll() is not None:
             command = [sys.executable, "-c", OPENSIM]
@@ -253,7 +253,8 @@ def opensim_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
         assert process.stdin is not None
         assert process.stdout is not None
         file.unlink(missing_ok=True)
-        process.stdin.write(json.dumps([script, arguments, os.getcwd(), str(file)]) + "\n")
+        line = json.dumps([script, arguments, os.getcwd(), file], default=lambda x: getattr(x, "tolist", x.__str__)())
+        process.stdin.write(f"{line}\n")
         process.stdin.flush()
         process.stdout.readline()
         return json.loads(file.read_text()) if file.exists() else {"error": "the process of OpenSim ended"}
@@ -267,12 +268,13 @@ def opensim_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callab
 def in_opensim(opensim_process: Callable[..., Any]) -> Callable[..., Any]:
     """run(script, *arguments): what a script puts into `answer`, run in a process of its own.
 
-    The script finds `opensim`, `numpy` as np and the strings `arguments`. Skips where OpenSim is not installed.
+    The script finds `opensim`, `numpy` as np and `arguments`, where arrays are lists and paths are strings. Skips where
+    OpenSim is not installed.
     """
     if importlib.util.find_spec("opensim") is None:
         pytest.skip("opensim is not installed")
 
-    def run(script: str, *arguments: str) -> Any:
+    def run(script: str, *arguments: Any) -> Any:
         done = opensim_process(script, arguments)
         assert "answer" in done, done["error"]
         return done["answer"]

@@ -1,7 +1,5 @@
 """Speeds in states files that are the angular velocity of a ball joint, and not rates of its angles."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,7 +28,7 @@ model, answer = opensim.Model(arguments[0]), []
 state = model.initSystem()
 coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
 body = model.getBodySet().get(0)
-for q, u in zip(*json.loads(arguments[1])):
+for q, u in zip(*arguments[1]):
     for c, x, v in zip(coordinates, q, u):
         c.setValue(state, x, False)
         c.setSpeedValue(state, v)
@@ -198,6 +196,6 @@ def test_bounds_of_speeds_in_moco_files_are_of_the_angular_velocity(tmp_path, de
 def test_bodies_move_as_in_opensim(tmp_path, rng, tag, in_opensim):
     model = load_model(written(tmp_path, tag))
     q, u, table = states(rng, tag)
-    answer = in_opensim(SPEEDS, str(written(tmp_path, tag)), json.dumps([q.tolist(), u.tolist()]))
+    answer = in_opensim(SPEEDS, written(tmp_path, tag), [q, u])
     poses, rates = states_from_motion(model, table, in_degrees=False)
     np.testing.assert_allclose(frame_velocity(model, poses, rates, "b"), answer, atol=1e-12)

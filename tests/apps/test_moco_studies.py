@@ -344,7 +344,7 @@ def test_operators_filter_the_markers_of_a_track_as_moco_does(folder, rng, in_op
     flat = pd.DataFrame(markers.positions.reshape(101, 6), pd.Index(time, name="time"), labels)
     mq.data.save_table(flat, folder / "tip.sto", overwrite=True)
     markers.save(folder / "tip.trc", overwrite=True)
-    wanted = np.array(in_opensim(LOW_PASSED, str(folder / "tip.sto"))).reshape(101, 2, 3)
+    wanted = np.array(in_opensim(LOW_PASSED, folder / "tip.sto")).reshape(101, 2, 3)
     operator = "<operators><TabOpLowPassFilter><cutoff_frequency>{}</cutoff_frequency></TabOpLowPassFilter></operators>"
     part = '<TableProcessor name="markers_reference"><filepath>{}</filepath>{}</TableProcessor></MocoTrack>'
     for file in ("tip.sto", "tip.trc"):
@@ -481,7 +481,7 @@ answer = [list(solution.getStateNames()), list(solution.getControlNames()), solu
 def test_parts_outside_the_sets_of_a_model_have_mocos_names(tmp_path, in_opensim):
     """In solutions that are written, and in those of Moco as a guess. The activation of a motor has the bounds of its
     control, at which it is here, since the intervals are long for its time constant."""
-    states, controls, objective = in_opensim(AT_ROOT, str(tmp_path))
+    states, controls, objective = in_opensim(AT_ROOT, tmp_path)
     study = load_moco_study(tmp_path / "root.omoco")
     found = study.solve()
     assert found.objective == pytest.approx(objective, rel=1e-5)
@@ -525,7 +525,7 @@ def test_operators_change_models_and_tables_as_opensim_does(lift, tmp_path, in_o
     model = dataclasses.replace(model, system=system, couplers=(driven,), start_q=None, coordinates=())
     model.save(tmp_path / "lift.osim")
     shutil.copy(lift / "lift.sto", tmp_path)
-    columns, strength, least = in_opensim(OPERATED, str(tmp_path))
+    columns, strength, least = in_opensim(OPERATED, tmp_path)
     moco, unsupported = read_moco(tmp_path / "operated.omoco"), UnsupportedElements()
     found = Reading.of(moco, moco.root, unsupported, False)
     assert found.model.muscles[0].law == PathActuator(strength)
@@ -575,7 +575,7 @@ def test_a_study_that_moco_writes_with_external_loads_has_its_optimum(folder, in
     time = np.linspace(0.0, 1.0, 21)
     push = {f"f_v{axis}": 4 * np.cos(5 * time) * (axis == "x") for axis in "xyz"}
     mq.data.save_table(pd.DataFrame(push, pd.Index(time, name="time")), folder / "push.sto")
-    theirs = in_opensim(PUSHED, str(folder))
+    theirs = in_opensim(PUSHED, folder)
     assert load_moco_study(folder / "pushed.omoco", strict=True).solve().objective == pytest.approx(theirs, rel=1e-5)
 
 
@@ -681,7 +681,7 @@ def test_every_goal_costs_what_moco_says(tmp_path, in_opensim):
     shown = np.stack([t, 0.06 + 0.01 * np.sin(3 * t), 0.02 + zero], axis=1)
     at = np.stack([shown - np.array([0.1, 0, 0]), shown + np.array([0.2, 0, 0])], axis=1)
     mq.data.Markers(t, ("heel", "toe"), at).save(tmp_path / "markers.trc")
-    theirs = in_opensim(ALL_GOALS, str(tmp_path))
+    theirs = in_opensim(ALL_GOALS, tmp_path)
     study = load_moco_study(tmp_path / "all.omoco", strict=True)
     ours = study.problem.goal_values(load_moco_trajectory(tmp_path / "all.sto"))
     assert ours == pytest.approx(theirs, rel=1e-5)
@@ -699,6 +699,6 @@ inverse = opensim.MocoInverse.safeDownCast(opensim.OpenSimObject.makeObjectFromF
 answer = study.getObjective(), inverse.getMocoSolution().getObjective()
 """
     ours, found = study(solver=FEW), read(lift, INVERSE, name="inverse")
-    theirs = in_opensim(script, str(folder))
+    theirs = in_opensim(script, folder)
     assert ours.solve().objective == pytest.approx(theirs[0], rel=1e-5)
     assert found.solve().objective == pytest.approx(theirs[1], rel=2e-3)

@@ -29,6 +29,7 @@ from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, with_ro
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, random_quaternions
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
+from tests.data.tables import rejected, reported
 
 TIME = np.array([0.0, 0.1, 0.25, 0.3])
 X, Y, Z = np.eye(3).tolist()
@@ -218,13 +219,6 @@ def test_every_spelling_of_nan_is_a_gap(tmp_path, cell):
     assert load_markers(tmp_path / "x.trc").missing.tolist() == [[True, False], [False, False]]
 
 
-@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1.#INF", "1,5"])
-def test_what_is_no_position_is_an_error(tmp_path, cell):
-    (tmp_path / "x.trc").write_text(TRC.replace("1\t0.00\t1", f"1\t0.00\t{cell}"))
-    with pytest.raises(ModelError, match=r"x.trc:7: column 'A x': .*(is not finite|not a number)"):
-        load_markers(tmp_path / "x.trc")
-
-
 @pytest.mark.parametrize(
     ("head", "names", "message"),
     [
@@ -243,26 +237,29 @@ def test_mended_names_of_markers_are_reported(tmp_path, head, names, message):
         load_markers(tmp_path / "x.trc", strict=True)
 
 
-def test_times_of_another_unit_than_the_rate_are_reported(tmp_path):
-    (tmp_path / "x.trc").write_text(TRC.replace("\t0.01\t", "\t10\t"))  # in milliseconds
-    with pytest.warns(ImplausibleWarning, match=r"x.trc:3: DataRate is 100, but the times are 10 s apart"):
-        assert load_markers(tmp_path / "x.trc").time.tolist() == [0.0, 10.0]
-
-
-@pytest.mark.parametrize("entry", ["DataRate", "NumFrames", "NumMarkers"])
-def test_entries_of_the_header_that_are_no_numbers_are_named(tmp_path, entry):
-    words = ["100", "100", "2", "2"]
-    words[["DataRate", "CameraRate", "NumFrames", "NumMarkers"].index(entry)] = "many"
-    (tmp_path / "x.trc").write_text(TRC.replace("100\t100\t2\t2", "\t".join(words)))
-    with pytest.raises(ModelError, match=f"x.trc:3: {entry} must be a number, not 'many'"):
-        load_markers(tmp_path / "x.trc")
-
-
-@pytest.mark.parametrize("units", ["\t\t", "\tfeet\t"])
-def test_units_that_are_no_lengths_of_a_marker_file_are_named(tmp_path, units):
-    (tmp_path / "x.trc").write_text(TRC.replace("Units\n", "Units\tRate\n").replace("\tmm\n", f"{units}100\n"))
-    with pytest.raises(ModelError, match=f"x.trc:3: Units is one of m, cm, mm, not '{units.strip()}'"):
-        load_markers(tmp_path / "x.trc")
+test_headers_of_marker_files_that_contradict_the_table_are_reported = reported(
+    TRC, "x.trc",
+    ("\t0.01\t", "\t10\t", "DataRate is 100, but the times are 10 s apart", 3),  # in milliseconds
+    ("100\t100\t2\t2", "100\t100\t9\t2", "NumFrames is 9, but the table has 2 rows; all of them are read", 3),
+    read=load_markers, warning=ImplausibleWarning, holds=lambda markers: len(markers.time) == 2,
+)  # fmt: skip
+CELL = "column 'A x': .*(is not finite|not a number)"
+test_broken_marker_files_name_their_line = rejected(
+    TRC, "x.trc",
+    ("PathFileType", "Path", "no line 'PathFileType'", 1),
+    ("Frame#\tTime", "Time\tFrame#", "must begin with", 4),
+    ("0.01", "zero", "'zero' is not a number", 8),
+    ("2\t0.01", "2\t0.00", "time must increase", 8),
+    ("2\t0.01\t", "2\t0.01\t1\t1\t1\t1\t1\t1\t1\t", "columns; the header names 8", 8),
+    *(("1\t0.00\t1", f"1\t0.00\t{cell}", CELL, 7) for cell in ("inf", "-Infinity", "1.#INF", "1,5")),
+    ("100\t100", "many\t100", "DataRate must be a number, not 'many'", 3),
+    ("100\t2\t2", "100\tmany\t2", "NumFrames must be a number, not 'many'", 3),
+    ("2\t2\tmm", "2\tmany\tmm", "NumMarkers must be a number, not 'many'", 3),
+    ("2\t2\tmm", "2\t3\tmm", "NumMarkers is 3, but the table has 2", 3),
+    ("\tmm\n", "\tfeet\n", "Units is one of m, cm, mm, not 'feet'", 3),
+    ("Units\n100\t100\t2\t2\tmm", "Units\tRate\n100\t100\t2\t2\t\t100", "Units is one of m, cm, mm, not ''", 3),
+    read=load_markers,
+)  # fmt: skip
 
 
 def test_a_marker_file_in_utf_16_is_read(tmp_path):
@@ -640,22 +637,17 @@ def test_sensors_are_resampled_along_the_shortest_turn():
     assert np.isnan(found.resampled(at, longest_gap=1.0).quaternions[2:4, 0]).all()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("endheader\ntime\ta\n0\t1,0,0,0\n", "x.sto:1: no line 'DataType=Quaternion'"),
-        ("DataType=Quaternion\ntime\ta\n", "endheader"),
-        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0\n", "x.sto:4: column 'a'.*not a quaternion"),
-        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,0\t1,0,0,0\n", "x.sto:4: 3 columns"),
-        ("DataType=Quaternion\nendheader\ntime\ta\n1\t1,0,0,0\n0\t1,0,0,0\n", "x.sto:5: time must increase"),
-        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,x\n", "'x' is not a number"),
-        ("DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,1\n", "'a' at 0 s has length 1.414"),
-    ],
-)
-def test_wrong_orientation_files(tmp_path, text, message):
-    (tmp_path / "x.sto").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        load_orientations(tmp_path / "x.sto")
+test_wrong_orientation_files = rejected(
+    "DataType=Quaternion\nendheader\ntime\ta\n0\t1,0,0,0\n", "x.sto",
+    ("DataType=Quaternion\n", "", "no line 'DataType=Quaternion'", 1),
+    ("endheader\n", "", "endheader"),
+    ("1,0,0,0", "1,0,0", "column 'a'.*not a quaternion", 4),
+    ("1,0,0,0", "1,0,0,0\t1,0,0,0", "3 columns", 4),
+    ("0\t1,0,0,0", "1\t1,0,0,0\n0\t1,0,0,0", "time must increase", 5),
+    ("1,0,0,0", "1,0,0,x", "'x' is not a number", 4),
+    ("1,0,0,0", "1,0,0,1", "'a' at 0 s has length 1.414"),
+    read=load_orientations,
+)  # fmt: skip
 
 
 def test_orientations_of_two_digits_are_normalised_and_gaps_may_be_one_word(tmp_path):

@@ -1,6 +1,5 @@
 """Paths whose length is a polynomial on the sphere of quaternions: evenness, derivatives, power, files, sets."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -184,7 +183,7 @@ state = model.initSystem()
 coordinates = [model.getCoordinateSet().get(name) for name in ("elbow", "wrist")]
 path = opensim.PathActuator.safeDownCast(model.getComponent("/forceset/m")).getPath()
 answer = []
-for q in json.loads(arguments[1]):
+for q in arguments[1]:
     for coordinate, x in zip(coordinates, q):
         coordinate.setValue(state, x, False)
     model.realizePosition(state)
@@ -197,6 +196,6 @@ for q in json.loads(arguments[1]):
 def test_opensim_reads_them(tmp_path, in_opensim):
     model, q = scalar_model(), Q[:, 4:]
     model.save(tmp_path / "arm.osim")
-    theirs = np.array(in_opensim(OPENSIM, str(tmp_path / "arm.osim"), json.dumps(q.tolist())))
+    theirs = np.array(in_opensim(OPENSIM, tmp_path / "arm.osim", q))
     assert np.abs(theirs[:, 0] - path_lengths(model, q)[:, 0]).max() < 1e-9
     assert np.abs(theirs[:, 1:] + path_jacobian(model, q)[:, 0]).max() < 1e-9

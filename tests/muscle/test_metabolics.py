@@ -1,6 +1,5 @@
 """Metabolic power: OpenSim's probes at equal states, bounds, and all number types."""
 
-import json
 from dataclasses import replace
 from itertools import product
 
@@ -19,9 +18,9 @@ from myoquat.muscle.metabolics import Bhargava2004, Fiber, Umberger2010
 
 PROBES = """
 model = opensim.Model(arguments[0])
-rows = np.load(arguments[1])
+rows = arguments[1]
 names = [model.getMuscles().get(i).getName() for i in range(model.getMuscles().getSize())]
-probes, settings = [], json.loads(arguments[2])
+probes, settings = [], arguments[2]
 for name_of_probe, options in settings:
     probe = getattr(opensim, name_of_probe + 'MuscleMetabolicsProbe')()
     probe.setName(f'probe{len(probes)}')
@@ -89,11 +88,10 @@ def test_opensims_probes(sled, rng, tmp_path, in_opensim):
     ours to that."""
     rows = states(40, rng)
     sled.save(tmp_path / "sled.osim")
-    np.save(tmp_path / "rows.npy", rows)
     costs = [Umberger2010(*flags, recruitment=r) for *flags, r in product((True, False), repeat=4)]
     costs += [Bhargava2004(*flags, force_dependent=r) for *flags, r in product((True, False), repeat=4)]
     settings = [(type(c).__name__, {o: getattr(c, n) for n, o in OPTIONS.items() if hasattr(c, n)}) for c in costs]
-    theirs = in_opensim(PROBES, str(tmp_path / "sled.osim"), str(tmp_path / "rows.npy"), json.dumps(settings))
+    theirs = in_opensim(PROBES, tmp_path / "sled.osim", rows, settings)
     motion = Motion(sled, np.arange(40.0), rows[:, :1], rows[:, 1:2])
     for cost, expected in zip(costs, np.array(theirs), strict=True):
         found = metabolic_power(sled, motion, rows[:, 2::3], excitation=rows[:, 3::3], states=rows[:, 4:5], cost=cost,

@@ -1,6 +1,5 @@
 """Every path length has an answer in every law with a tendon: slack tendons, shortest fibers, paths far too long."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -115,7 +114,7 @@ def test_a_model_with_slack_tendons_starts_and_moves(slack_model, rng):
 
 
 OPENSIM = """
-law, lengths = json.loads(arguments[0]), json.loads(arguments[1])
+law, lengths = arguments[0], arguments[1]
 model = opensim.Model()
 block = opensim.Body("block", 1.0, opensim.Vec3(0), opensim.Inertia(1, 1, 1))
 model.addBody(block)
@@ -143,7 +142,7 @@ for length in lengths:
 def test_opensim_has_the_same_shortest_fiber_and_no_force(in_opensim, tendon):
     law = Millard2012(1000.0, 0.1, 0.2, tendon=tendon)
     lengths = np.array([0.15, 0.2, 0.23, 0.244, 0.26, 0.3])
-    theirs = np.array(in_opensim(OPENSIM, json.dumps([1000, 0.1, 0.2, 0.0]), json.dumps(lengths.tolist()), tendon))
+    theirs = np.array(in_opensim(OPENSIM, [1000, 0.1, 0.2, 0.0], lengths, tendon))
     state = law.equilibrium(lengths, 0.0, 0.5) if tendon == "elastic" else None
     np.testing.assert_allclose(law.force(lengths, 0.0, 0.5, state), theirs[:, 0], rtol=1e-5, atol=1e-5)
     if state is not None:

@@ -1,6 +1,5 @@
 """What OpenSim accepts though it cannot be, or stands in no other model: read with one warning, and equal forces."""
 
-import json
 import re
 
 import numpy as np
@@ -33,7 +32,7 @@ OPENSIM = """
 model = opensim.Model(arguments[0])
 state = model.initSystem()
 answer = {"F": [], "M": []}
-for row in json.loads(arguments[1]):
+for row in arguments[1]:
     for k, name in enumerate("xy"):
         model.getCoordinateSet().get(name).setValue(state, row[k], False)
         model.getCoordinateSet().get(name).setSpeedValue(state, row[2 + k])
@@ -80,7 +79,7 @@ def test_opensim_agrees_on_tendons_of_length_zero(tmp_path, rng, in_opensim):
     path = written(tmp_path, TEXT)
     model = load_model(path)
     x = np.column_stack([rng.uniform(-0.6, 0.6, (40, 2)), rng.uniform(-2, 2, (40, 2)), rng.uniform(0.05, 1, 40)])
-    answer = in_opensim(OPENSIM, str(path), json.dumps(x.tolist()))
+    answer = in_opensim(OPENSIM, path, x)
     forces = muscle_forces(model, x[:, :2], x[:, 2:4], x[:, 4:] * np.ones(2))
     np.testing.assert_allclose(forces, answer["F"], rtol=1e-9)
     np.testing.assert_allclose(mass_matrix(model, x[:, :2]), answer["M"], rtol=1e-12, atol=1e-16)
@@ -186,7 +185,7 @@ def test_the_inertia_of_a_body_without_mass_is_passed_over_as_in_opensim(tmp_pat
         model = load_model(path)
     q = np.array([[0.3, -0.4], [0.1, 0.9]])
     mass = OPENSIM.replace("range(2)]\n    for muscle in", "range(0)]\n    for muscle in")
-    answer = in_opensim(mass, str(path), json.dumps([[*row, 0.0, 0.0, 0.0] for row in q.tolist()]))
+    answer = in_opensim(mass, path, [[*row, 0.0, 0.0, 0.0] for row in q])
     np.testing.assert_allclose(mass_matrix(model, q), answer["M"], rtol=1e-12, atol=1e-15)
 
 

@@ -8,6 +8,7 @@ from myoquat.data.osim.functions import POLYNOMIAL
 from myoquat.dynamics import forward_dynamics
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Polynomial
+from tests.data.tables import rejected
 
 TEXT = """<OpenSimDocument Version="40000"><Model name="m"><BodySet><objects><Body name="b"><mass>1</mass>
 <mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body></objects></BodySet><JointSet><objects>
@@ -45,7 +46,7 @@ OF_TWO = (
 MOTION = """
 model = opensim.Model(arguments[0])
 state = model.initSystem()
-for name, value, speed in (("q", 0.3, float(arguments[1])), ("x", -0.4, float(arguments[2]))):
+for name, value, speed in (("q", 0.3, arguments[1]), ("x", -0.4, arguments[2])):
     model.getCoordinateSet().get(name).setValue(state, value)
     model.getCoordinateSet().get(name).setSpeedValue(state, speed)
 model.realizeAcceleration(state)
@@ -81,7 +82,7 @@ def test_an_axis_without_a_function_stands_still(tmp_path, in_opensim):
     model = load_model(path)
     R, p = model.system.poses(model.start)["b"]
     assert R[2, 1] == pytest.approx(np.sin(0.3))
-    np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, str(path)), atol=1e-14)
+    np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, path), atol=1e-14)
 
 
 @pytest.mark.peers
@@ -93,7 +94,7 @@ def test_constants_are_those_of_opensim(tmp_path, turn, shift, coordinates, in_o
     path = write(tmp_path, turn, shift, coordinates)
     model = load_model(path)
     R, p = model.system.poses(model.start)["b"]
-    np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, str(path)), atol=1e-14)
+    np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, path), atol=1e-14)
 
 
 @pytest.mark.peers
@@ -109,10 +110,10 @@ def test_axes_along_one_line_that_opensim_refuses_warn(tmp_path, axis, motion, i
     path = tmp_path / "m.osim"
     path.write_text(text.replace("AXIS", axis))
     if axis in ("1 1e-5 0", "0 1 1"):
-        assert in_opensim(OPENS, str(path)) == ""
+        assert in_opensim(OPENS, path) == ""
         load_model(path)
         return
-    assert "collinear axes" in in_opensim(OPENS, str(path))
+    assert "collinear axes" in in_opensim(OPENS, path)
     with pytest.warns(ImplausibleWarning, match=rf"joints with {motion} axes along one line, .* \(j\)"):
         model = load_model(path)
     assert model.system.nq == 1
@@ -132,7 +133,7 @@ def test_axes_of_two_coordinates_move_as_in_opensim(tmp_path, turn, shift, in_op
     q, u = np.array([0.3, -0.4]), np.zeros(2) if curved else np.array([1.2, 0.7])
     for file in (path, again):
         R, p = load_model(file).system.poses(q)["b"]
-        pose, udot = in_opensim(MOTION, str(file), *map(str, u))
+        pose, udot = in_opensim(MOTION, file, *u)
         np.testing.assert_allclose(np.column_stack([R, p]), pose, atol=1e-14)
         np.testing.assert_allclose(forward_dynamics(model.system, q, u, np.zeros(2)), udot, rtol=1e-12)
 
@@ -157,32 +158,20 @@ def test_a_polynomial_of_one_coordinate_is_one(tmp_path):
         assert joint.rotations[1].function == Polynomial((0.1, 0.2, 0.4))
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (LINE.replace("2 0.1", "2 0.1 1 1"), "3"),
-        (CURVED, "needs a function of 2 coordinates"),
-        ("<SimmSpline><x>0 1 2</x><y>0 1 3</y></SimmSpline>", "needs a function of 2 coordinates"),
-        (QUADRATIC.replace("n>2", "n>3"), "needs a function of 2 coordinates"),
-        (
-            f"<MultiplierFunction><function>{CURVED}</function></MultiplierFunction>",
-            "needs a function of 2 coordinates",
-        ),
-    ],
-)
-def test_functions_of_another_number_of_coordinates_are_rejected(tmp_path, function, message):
-    path = tmp_path / "m.osim"
-    path.write_text(OF_TWO.format(turn=function, shift=TRIPLE))
-    with pytest.raises(ModelError, match=message) as caught:
-        load_model(path)
-    assert caught.value.line is not None
+COUNT = "needs a function of 2 coordinates"
+test_functions_of_another_number_of_coordinates_are_rejected = rejected(
+    OF_TWO.format(turn="TURN", shift=TRIPLE), "m.osim",
+    ("TURN", LINE.replace("2 0.1", "2 0.1 1 1"), "3"),
+    ("TURN", CURVED, COUNT),
+    ("TURN", "<SimmSpline><x>0 1 2</x><y>0 1 3</y></SimmSpline>", COUNT),
+    ("TURN", QUADRATIC.replace("n>2", "n>3"), COUNT),
+    ("TURN", f"<MultiplierFunction><function>{CURVED}</function></MultiplierFunction>", COUNT),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [LINE, SCALED.replace(CONSTANT, LINE), CURVED])
-@pytest.mark.parametrize("case", ["turn", "shift"])
-def test_functions_without_an_argument_are_rejected(tmp_path, function, case):
-    """OpenSim takes 2, the slope, for the value of 2 x + 0.1, and ends at a SimmSpline."""
-    path = write(tmp_path, **{"turn": CONSTANT, "shift": CONSTANT, case: function})
-    with pytest.raises(ModelError, match="an axis without <coordinates> needs a <Constant>") as caught:
-        load_model(path)
-    assert caught.value.line == (7 if case == "turn" else 8)
+# OpenSim takes 2, the slope, for the value of 2 x + 0.1, and ends at a SimmSpline.
+test_functions_without_an_argument_are_rejected = rejected(
+    TEXT.format(turn=f"TURN{CONSTANT}", shift=f"SHIFT{CONSTANT}", coordinates="<coordinates/>"), "m.osim",
+    *((f"{where}{CONSTANT}", function, "an axis without <coordinates> needs a <Constant>", line)
+      for where, line in (("TURN", 7), ("SHIFT", 8)) for function in (LINE, SCALED.replace(CONSTANT, LINE), CURVED)),
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """Joints on ellipsoids: OpenSim's EllipsoidJoint and ScapulothoracicJoint, read, written, and as OpenSim moves them."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -40,8 +38,8 @@ model = opensim.Model(arguments[0])
 state = model.initSystem()
 bodies = [model.getBodySet().get(name) for name in ("scapula", "arm")]
 answer = {"poses": [], "names": [model.getCoordinateSet().get(i).getName() for i in range(7)]}
-for q in json.loads(arguments[1]):
-    for name, x in zip(json.loads(arguments[2]), q):
+for q in arguments[1]:
+    for name, x in zip(arguments[2], q):
         model.getCoordinateSet().get(name).setValue(state, x, False)
     model.realizePosition(state)
     pose = []
@@ -75,7 +73,7 @@ def test_opensim_moves_them_alike(written, tmp_path, rng, in_opensim):
         path = tmp_path / "again.osim"
         model.save(path)
     q = rng.uniform(-1.2, 1.2, (6, 7))
-    theirs = in_opensim(OPENSIM, str(path), json.dumps(q.tolist()), json.dumps(model.system.coordinate_names))
+    theirs = in_opensim(OPENSIM, path, q, model.system.coordinate_names)
     np.testing.assert_allclose(poses(model, q), theirs["poses"], atol=1e-12)
 
 

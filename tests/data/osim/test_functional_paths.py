@@ -1,6 +1,5 @@
 """Paths whose length is a polynomial of coordinates: made in Python, TOML and .osim files, and against OpenSim."""
 
-import json
 import re
 from math import comb
 
@@ -24,12 +23,12 @@ model = opensim.Model(arguments[0])
 state = model.initSystem()
 coordinates = [model.getCoordinateSet().get(name) for name in ("a", "b", "c")]
 answer = []
-for q, u in zip(*json.loads(arguments[1])):
+for q, u in zip(*arguments[1]):
     for coordinate, x, v in zip(coordinates, q, u):
         coordinate.setValue(state, x, False)
         coordinate.setSpeedValue(state, v)
     model.realizeVelocity(state)
-    for name in json.loads(arguments[2]):
+    for name in arguments[2]:
         path = opensim.PathActuator.safeDownCast(model.getComponent(f"/forceset/{name}")).getPath()
         answer.append([path.getLength(state), path.getLengtheningSpeed(state),
                        *(path.computeMomentArm(state, c) for c in coordinates)])
@@ -118,8 +117,7 @@ def test_scaling_leaves_them():
 def test_lengths_moment_arms_and_speeds_are_opensim_s(tmp_path, in_opensim):
     file = tmp_path / "arm.osim"
     arm(tuple(Muscle(name, path, None) for name, path in PATHS.items())).save(file)
-    arguments = [str(file), json.dumps([Q.tolist(), U.tolist()]), json.dumps(list(PATHS))]
-    theirs = np.reshape(in_opensim(OPENSIM, *arguments), (200, len(PATHS), 5))
+    theirs = np.reshape(in_opensim(OPENSIM, file, [Q, U], list(PATHS)), (200, len(PATHS), 5))
     J = path_jacobian(MODEL, Q)
     assert np.abs(theirs[..., 0] - path_lengths(MODEL, Q)).max() < 1e-9
     assert np.abs(theirs[..., 1] - np.einsum("pmk,pk->pm", J, U)).max() < 1e-9

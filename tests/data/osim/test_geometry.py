@@ -117,7 +117,7 @@ half = opensim.Brick.safeDownCast(model.getGround().get_attached_geometry(0)).ge
 rod = opensim.Cylinder.safeDownCast(body.get_attached_geometry(2))
 answer = [[half[i] for i in range(3)], rod.get_radius(), rod.get_half_height()]
 """
-    assert in_opensim(sizes, str(tmp_path / "new.osim")) == [[0.5, 0.02, 0.3], 0.5, 1.5]
+    assert in_opensim(sizes, tmp_path / "new.osim") == [[0.5, 0.02, 0.3], 0.5, 1.5]
 
 
 @pytest.mark.peers
@@ -132,4 +132,4 @@ mesh = opensim.Mesh.safeDownCast(model.getGround().get_attached_geometry(0))
 look = mesh.get_Appearance()
 answer = [mesh.get_mesh_file(), look.get_opacity(), [look.get_color()[i] for i in range(3)]]
 """
-    assert in_opensim(mesh, str(tmp_path / "new.osim")) == ["floor.vtp", 0.75, [0.5, 0.25, 1.0]]
+    assert in_opensim(mesh, tmp_path / "new.osim") == ["floor.vtp", 0.75, [0.5, 0.25, 1.0]]

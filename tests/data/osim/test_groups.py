@@ -94,7 +94,7 @@ for name in [names.get(i) for i in range(names.getSize())]:
 @pytest.mark.peers
 def test_opensim_reads_the_groups_that_are_written(load, tmp_path, in_opensim):
     load(30000).save(tmp_path / "again.osim")
-    found = in_opensim(OPENSIM, str(tmp_path / "again.osim"))
+    found = in_opensim(OPENSIM, tmp_path / "again.osim")
     assert {name: tuple(members) for name, members in found.items()} == {g.name: g.members for g in EXPECTED}
 
 

@@ -61,11 +61,11 @@ def test_the_second_joint_of_a_name_keeps_its_own_frames(tmp_path):
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_names_are_those_of_opensim(tmp_path, in_opensim):
     path = written(tmp_path, TWICE.replace("</Model>", NAMELESS))
-    model, theirs = load_model(path), in_opensim(NAMES, str(path))
+    model, theirs = load_model(path), in_opensim(NAMES, path)
     assert [[body.joint_name for body in model.system.bodies], [c.name for c in model.constraints]] == theirs[:2]
     assert model.system.poses(np.zeros(1))["c"][1][1] == theirs[-1][1]
     path = written(tmp_path, OLD.replace("<coordinate>upper turn", "<coordinate>upperturn"))  # follows no reference
-    model, theirs = load_model(path), in_opensim(NAMES, str(path))
+    model, theirs = load_model(path), in_opensim(NAMES, path)
     assert theirs[2:4] == [["astop"], ["upperturn"]]
     assert [[limit.name for limit in model.limits], list(model.system.coordinate_names)] == theirs[2:4]
     assert model.name == theirs[-1][0] == "anoldone"

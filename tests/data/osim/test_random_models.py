@@ -5,8 +5,6 @@ actuators. Axes with which OpenSim's velocities are not the rates of its poses a
 spheres in one force (docs/measurements/agreement.md).
 """
 
-import json
-
 import numpy as np
 import pytest
 
@@ -166,7 +164,7 @@ def evaluated(model, rng):
                "lengths": {m.getName(): m.getLength(state) for m in muscles}}
 
 answer = []
-for seed in json.loads(arguments[1]):
+for seed in arguments[1]:
     draft = Draft(seed)
     for k in range(3): draft.add_body(k)
     draft.model.finalizeConnections()
@@ -203,7 +201,7 @@ def close(found, expected):
 @pytest.mark.peers
 def test_random_models_have_opensims_forces(tmp_path, in_opensim):
     script = f"KINDS, ANGULAR, STATES = {KINDS}, {ANGULAR}, {STATES}\n{MODELS}"
-    for seed, states in zip(SEEDS, in_opensim(script, str(tmp_path), json.dumps([*SEEDS])), strict=True):
+    for seed, states in zip(SEEDS, in_opensim(script, tmp_path, [*SEEDS]), strict=True):
         model = mq.load_model(tmp_path / f"{seed}.osim")
         names = model.system.coordinate_names
         order = [states[0]["names"].index(name) for name in names]

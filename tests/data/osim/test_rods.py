@@ -1,7 +1,5 @@
 """ConstantCurvatureJoint: the arc by quadrature, files, and what OpenSim makes of it."""
 
-import json
-
 import numpy as np
 import pytest
 from test_loops import OPENSIM, body, file_of, joint
@@ -68,8 +66,7 @@ def test_opensim_puts_the_body_alike_and_moves_it_otherwise(tmp_path, rng, in_op
     path, (q, u, udot) = rod(tmp_path), rng.uniform(-1, 1, (3, 10, 3))
     q[0], u[0] = -np.array(REST), 0.0
     model = load_model(path)
-    given = json.dumps([list(model.system.coordinate_names), u.tolist(), q.tolist(), udot.tolist(), 1e-3])
-    answer = in_opensim(OPENSIM, str(path), given)
+    answer = in_opensim(OPENSIM, path, [model.system.coordinate_names, u, q, udot, 1e-3])
     (a,) = model.system.bodies
     R, p = model.system.poses(q)["a"]
     np.testing.assert_allclose(R, [pose["a"][0] for pose in answer["poses"]], atol=1e-15)

@@ -1,6 +1,5 @@
 """Wrap objects of OpenSim files: what is read of them, on which pieces they act, and what OpenSim makes of them."""
 
-import json
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -115,7 +114,7 @@ coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordi
 forces = [model.getForceSet().get(i) for i in range(model.getForceSet().getSize())]
 actuators = [opensim.PathActuator.safeDownCast(f) for f in forces]
 answer = []
-for q in json.loads(arguments[1]):
+for q in arguments[1]:
     state = model.initializeState()
     for c, x in zip(coordinates, q):
         c.setValue(state, x, False)
@@ -129,7 +128,7 @@ def test_lengths_are_near_opensims(read, in_opensim, rng):
     """OpenSim lets the tangent points of a cylinder be, and does not quite follow an ellipsoid's geodesic."""
     model, path = read()
     q = rng.uniform(-0.5, 2.2, (60, 2))
-    theirs = np.array(in_opensim(OPENSIM, str(path), json.dumps(q.tolist())))
+    theirs = np.array(in_opensim(OPENSIM, path, q))
     mine, flags = path_lengths(model, q), path_flags(model, q)
     assert (flags[:, :4] & 1).any(axis=0).all()
     error = np.where(flags & ~1, 0.0, np.abs(mine - theirs)).max(axis=0)
@@ -150,7 +149,7 @@ def test_other_side_is_flagged_just_where_opensims_length_differs(read, in_opens
     surfaces = SURFACES.replace("0.1 -0.05 0<", "0 0 0<").replace("0.3</length>", "1</length>")
     model, path = read(muscles, quadrant="-y", surfaces=surfaces)
     q = rng.uniform(-0.5, 2.2, (8, 2))
-    differs = np.abs(path_lengths(model, q) - in_opensim(OPENSIM, str(path), json.dumps(q.tolist()))) > 1e-9
+    differs = np.abs(path_lengths(model, q) - in_opensim(OPENSIM, path, q)) > 1e-9
     assert differs.any()
     np.testing.assert_array_equal((path_flags(model, q) & PathFlag.OTHER_SIDE) > 0, differs)
 
@@ -203,8 +202,8 @@ def test_opensim_finds_the_lengths_of_the_original_in_a_written_file(read, tmp_p
     """They depend on the order and the ranges."""
     model, path = two(read)
     model.save(tmp_path / "again.osim")
-    q = json.dumps(rng.uniform(-0.5, 2.2, (60, 2)).tolist())
-    original, again = (np.array(in_opensim(OPENSIM, str(file), q)) for file in (path, tmp_path / "again.osim"))
+    q = rng.uniform(-0.5, 2.2, (60, 2))
+    original, again = (np.array(in_opensim(OPENSIM, file, q)) for file in (path, tmp_path / "again.osim"))
     np.testing.assert_allclose(again, original, rtol=0, atol=1e-8)
 
 

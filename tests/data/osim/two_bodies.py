@@ -1,6 +1,5 @@
 """Two bodies with five coordinates, and what OpenSim accelerates the bodies of a file with, for tests of its forces."""
 
-import json
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ model = opensim.Model(arguments[0])
 state = model.initSystem()
 coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
 answer = []
-for q, u in zip(*json.loads(arguments[1])):
+for q, u in zip(*arguments[1]):
     for c, x, v in zip(coordinates, q, u):
         c.setValue(state, x, False)
         c.setSpeedValue(state, v)
@@ -52,8 +51,7 @@ def comes_back(model, folder, suffix="osim"):
 def check_accelerations(in_opensim, folder, model, q, u, tau, script=OPENSIM, *more):
     """Accelerations by forces tau at states are those that OpenSim gives the file of the model, to 1e-9 of the
     greatest."""
-    states = json.dumps([x.tolist() for x in (q, u, *more)])
-    answer = np.array(in_opensim(script, str(folder / f"{model.name}.osim"), states))
+    answer = np.array(in_opensim(script, folder / f"{model.name}.osim", [q, u, *more]))
     np.testing.assert_allclose(forward_dynamics(model, q, u, tau), answer, atol=1e-9 * np.abs(answer).max())
 
 

@@ -1,6 +1,5 @@
 """Ball joints that frames follow, written as the chain of bodies that an OpenSim file had in their place."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +17,9 @@ TURNED = (0.5, 0.5, -0.5, 0.5)
 POSES = """
 model = opensim.Model(arguments[0])
 state = model.initSystem()
-bodies = [model.getBodySet().get(name) for name in json.loads(arguments[3])]
-names, answer = json.loads(arguments[2]), []
-for q in json.loads(arguments[1]):
+bodies = [model.getBodySet().get(name) for name in arguments[3]]
+names, answer = arguments[2], []
+for q in arguments[1]:
     for name, x in zip(names, q):
         model.getCoordinateSet().get(name).setValue(state, x, False)
     model.realizePosition(state)
@@ -64,8 +63,7 @@ def test_opensim_moves_the_chain_as_the_ball_joint(pair, tmp_path, rng, in_opens
     q, _, _ = states(model, 4, rng)
     q[:, 2] = rng.uniform(0.3, 0.6, 4)  # on this side of the lock, turned frames too
     names = model.system.body_names
-    given = (q.tolist(), model.system.coordinate_names, names)
-    theirs = np.array(in_opensim(POSES, str(tmp_path / "arm.osim"), *map(json.dumps, given)))
+    theirs = np.array(in_opensim(POSES, tmp_path / "arm.osim", q, model.system.coordinate_names, names))
     poses = ball.system.poses(convert_coordinates(model.system, ball.system, q))
     for k, name in enumerate(names):
         np.testing.assert_allclose(theirs[:, k, :, :3], poses[name][0], atol=1e-12)

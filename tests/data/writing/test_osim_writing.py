@@ -1,6 +1,5 @@
 """Writing OpenSim files: what is read back, what OpenSim makes of them, and what they cannot hold."""
 
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +63,7 @@ PIECEWISE = ActivationDynamics(0.02, 0.06, "piecewise", minimum_activation=0.01)
 OPENSIM = """
 model = opensim.Model(arguments[0])
 state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(name) for name in json.loads(arguments[3])]
+coordinates = [model.getCoordinateSet().get(name) for name in arguments[3]]
 forces = [model.getForceSet().get(i) for i in range(model.getForceSet().getSize())]
 classes = (opensim.Muscle, opensim.PathActuator, opensim.PathSpring, opensim.Ligament)
 paths = [cls.safeDownCast(f) for f in forces for cls in classes if cls.safeDownCast(f) is not None]
@@ -83,7 +82,7 @@ for c in coordinates:
     order.append(int(np.argmax(np.abs(state.getU().to_numpy()))))
 for c in coordinates:
     c.setSpeedValue(state, 0.0)
-for q in json.loads(arguments[1]):
+for q in arguments[1]:
     for c, x in zip(coordinates, q):
         c.setValue(state, x, False)
         c.setSpeedValue(state, 0.0)
@@ -92,7 +91,7 @@ for q in json.loads(arguments[1]):
     M = opensim.Matrix()
     model.getMatterSubsystem().calcM(state, M)
     answer["mass"].append(M.to_numpy()[np.ix_(order, order)].tolist())
-    for c, speed in zip(coordinates, json.loads(arguments[2])):
+    for c, speed in zip(coordinates, arguments[2]):
         c.setSpeedValue(state, speed)
     model.realizeDynamics(state)
     answer["force"].append({f.getName(): f.getRecordValues(state).get(0) for f in single})
@@ -205,8 +204,7 @@ def test_opensim_opens_what_was_written(rotations, tmp_path, rng, in_opensim):
     model = MEDLEY if rotations == "file" else load_model(FILE, "quaternion")
     back = again(model, tmp_path / "x.osim")
     q, u = rng.uniform(-0.6, 0.6, (4, back.system.nq)), rng.normal(size=back.system.nu)
-    given = (q.tolist(), u.tolist(), back.system.coordinate_names)
-    theirs = in_opensim(OPENSIM, str(tmp_path / "x.osim"), *map(json.dumps, given))
+    theirs = in_opensim(OPENSIM, tmp_path / "x.osim", q, u, back.system.coordinate_names)
     assert (theirs["names"], theirs["count"]) == (list(back.system.coordinate_names), back.system.nq)
     there = convert_coordinates(back.system, model.system, q) if rotations == "quaternion" else q
     known = [model.muscles.index(m) for m in model.muscles if m.name in theirs["paths"] and not m.path.wraps]
@@ -235,7 +233,7 @@ def test_opensim_opens_muscles_that_it_lacks(tmp_path, in_opensim):
     with pytest.warns(UnwrittenWarning, match="2 rigid tendons .*; 1 controls that are activations"):
         Model(ArticulatedSystem((link,)), muscles).save(tmp_path / "m.osim")
     script = "model = opensim.Model(arguments[0])\nanswer = model.initSystem().getNQ()"
-    assert in_opensim(script, str(tmp_path / "m.osim")) == 1
+    assert in_opensim(script, tmp_path / "m.osim") == 1
 
 
 @pytest.mark.peers
@@ -246,7 +244,7 @@ def test_coordinates_that_move_nothing_stand_behind_the_others(tmp_path, in_open
     model = Model(ArticulatedSystem((body("tip", "ground", joint, coordinate_names=names),), ground="ground"))
     back = again(model, tmp_path / "x.osim")
     q = np.array([[0.3, -0.2, 0.5]])
-    theirs = in_opensim(OPENSIM, str(tmp_path / "x.osim"), *map(json.dumps, (q.tolist(), [0.0] * 3, names)))
+    theirs = in_opensim(OPENSIM, tmp_path / "x.osim", q, [0.0] * 3, names)
     assert (back.system.coordinate_names, theirs["count"]) == (names, 3)
     np.testing.assert_allclose(
         dynamics.mass_matrix(back, q)[:, :2, :2], np.array(theirs["mass"])[:, :2, :2], atol=1e-12

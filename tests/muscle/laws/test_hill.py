@@ -1,6 +1,5 @@
 """Hill-type muscles: their own inverses and equilibria, and OpenSim's numbers at given fiber states."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -155,7 +154,7 @@ def test_the_least_activation_acts_below_it(law, rng):
 UNDAMPED = {"active_lowest": 0.1, "concentric_slope_at_vmax": 0.125, "eccentric_slope_at_vmax": 0.075}
 
 OPENSIM = """
-rigid, rows, common = arguments[1] == "rigid", json.loads(arguments[2]), json.loads(arguments[3])
+rigid, rows, common = arguments[1] == "rigid", arguments[2], arguments[3]
 model = opensim.Model()
 block = opensim.Body("block", 1.0, opensim.Vec3(0), opensim.Inertia(1, 1, 1))
 model.addBody(block)
@@ -221,9 +220,8 @@ def test_opensim_agrees(rng, in_opensim, theirs, law):
     force = law.force(length, speed, activation, state)
     by_force = theirs.startswith("De") and law.tendon == "elastic"
     given = force / law.max_isometric_force if by_force else state[:, 0]
-    rows = json.dumps(np.column_stack([length, speed, activation, given]).tolist())
-    common = json.dumps(COMMON | {"damping": getattr(law, "damping", None)})
-    found = np.array(in_opensim(OPENSIM, theirs, law.tendon, rows, common))
+    rows = np.column_stack([length, speed, activation, given])
+    found = np.array(in_opensim(OPENSIM, theirs, law.tendon, rows, COMMON | {"damping": getattr(law, "damping", None)}))
     np.testing.assert_allclose(found[:, 0], force, rtol=1e-9, atol=1e-9)
     if by_force:
         np.testing.assert_allclose(found[:, 2], state[:, 0], rtol=1e-9)

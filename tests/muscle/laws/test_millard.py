@@ -1,6 +1,5 @@
 """Millard's muscle: its curves of smooth corners, their numbers in OpenSim, and what cannot be."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -65,7 +64,7 @@ def test_numbers_that_cannot_be(changes, message):
 
 
 OPENSIM = """
-x = json.loads(arguments[0])
+x = arguments[0]
 muscle = opensim.Millard2012EquilibriumMuscle("m", 1000, 0.1, 0.2, 0.1)
 muscle.set_fiber_damping(float(arguments[1]))
 muscle.finalizeFromProperties()
@@ -79,7 +78,7 @@ answer.append([muscle.get_ForceVelocityCurve().calcValue(v - 1) for v in x])
 @pytest.mark.parametrize("law", [LAW, CLASSIC], ids=["damped", "classic"])
 def test_opensim_has_the_same_curves(law, in_opensim):
     x = np.concatenate([np.linspace(-0.2, 2.2, 241), np.linspace(0.99, 1.1, 111)])
-    theirs = np.array(in_opensim(OPENSIM, json.dumps(x.tolist()), str(law.damping)))
+    theirs = np.array(in_opensim(OPENSIM, x, law.damping))
     mine = [law.active_force(x), law.passive_force(x), law.tendon_force(x), law.velocity_force(x - 1)]
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
 

@@ -1,6 +1,5 @@
 """Actuators: what OpenSim makes of them, files, and what they do in a simulation."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -121,7 +120,7 @@ LAG = ActivationCoordinateActuator(
 )
 DELAYED = """
 model = opensim.Model(arguments[0])
-q, u, activation, rows, end = json.loads(arguments[1])
+q, u, activation, rows, end = arguments[1]
 controller = opensim.PrescribedController()
 controller.setName("brain")
 for i in range(model.getActuators().getSize()):
@@ -160,8 +159,7 @@ def test_opensim_delays_alike(tmp_path, rng, in_opensim):
     model = comes_back(Model(SYSTEM, actuators=(ACTUATORS["coordinate"], LAG), name="lag"), tmp_path)
     q, u, rows, end = rng.uniform(-0.5, 0.5, 5), rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 10), 0.3
     sine = lambda t: [np.sin(20 * t + 0.3)] * 2  # noqa: E731
-    given = json.dumps([q.tolist(), u.tolist(), LAG.activation, rows.tolist(), end])
-    answer = in_opensim(DELAYED, str(tmp_path / "lag.osim"), given)
+    answer = in_opensim(DELAYED, tmp_path / "lag.osim", [q, u, LAG.activation, rows, end])
     assert answer["start"] == LAG.activation
     acting = np.stack([np.full(10, sine(0.0)[0]), rows], axis=-1)
     udot = forward_dynamics(model, q, u, actuator_forces(model, q, u, acting))

@@ -27,6 +27,7 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.parameters import parameter_index
 from tests.data.osim.two_bodies import body, check_accelerations, comes_back
+from tests.data.tables import rejected
 
 CENTER = (0.02, -0.05, 0.01)
 
@@ -218,27 +219,15 @@ def test_ground_reactions_need_contact_and_one_run():
 
 # ---- bad input ---------------------------------------------------------------------------------------------
 
-OWN = ContactHalfSpace("own", "foot")
 
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("<radius>0.06</radius>", "<radius>-0.06</radius>", "surface 'heel': radius must be positive"),
-        ("<stiffness>2000000.0</stiffness>", "<stiffness>0</stiffness>", "stiffness must be positive"),
-        ("/contactgeometryset/heel", "/contactgeometryset/hand", "there is no contact geometry 'hand'"),
-        ("/contactgeometryset/heel", "/contactgeometryset/floor", "<socket_sphere> must name a ContactSphere"),
-    ],
-)
-def test_what_cannot_be_in_a_file_is_refused_with_its_line(tmp_path, old, new, message):
-    path = tmp_path / "standing.osim"
-    MODEL.save(path)
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(ModelError, match=message) as caught:
-        load_model(path)
-    assert caught.value.line
+test_what_cannot_be_in_a_file_is_refused_with_its_line = rejected(
+    MODEL, "standing.osim",
+    ("<radius>0.06</radius>", "<radius>-0.06</radius>", "surface 'heel': radius must be positive"),
+    ("<stiffness>2000000.0</stiffness>", "<stiffness>0</stiffness>", "stiffness must be positive"),
+    ("/contactgeometryset/heel", "/contactgeometryset/hand", "there is no contact geometry 'hand'"),
+    ("/contactgeometryset/heel", "/contactgeometryset/floor", "<socket_sphere> must name a ContactSphere"),
+    times=1,
+)  # fmt: skip
 
 
 def test_surfaces_that_are_not_supported_are_left_out_with_their_lines(tmp_path):

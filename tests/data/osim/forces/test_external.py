@@ -1,6 +1,5 @@
 """ExternalForce in the force set of a model: columns of a table push a body, in the axes of any other."""
 
-import json
 import re
 from itertools import product
 
@@ -24,8 +23,8 @@ LOADS = {
 }
 AGAINST = OPENSIM.replace(
     "state = model", "model.addModelComponent(opensim.ExternalLoads(arguments[2], True))\nstate = model"
-).replace("for q, u in zip(*json.loads(arguments[1])):",
-          "for k, (q, u) in enumerate(zip(*json.loads(arguments[1]))):\n    state.setTime(0.004 * k)")  # fmt: skip
+).replace("for q, u in zip(*arguments[1]):",
+          "for k, (q, u) in enumerate(zip(*arguments[1])):\n    state.setTime(0.004 * k)")  # fmt: skip
 
 
 def elements(names):
@@ -73,8 +72,7 @@ def test_opensim_pushes_alike(folder, rng, in_opensim):
     """At 200 states, each at a time of its own: 1e-9 of the greatest acceleration."""
     model = load_model(folder / "pushed.osim", strict=True)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
-    states = json.dumps([q.tolist(), u.tolist()])
-    theirs = np.array(in_opensim(AGAINST, str(folder / "bare.osim"), states, str(folder / "loads.xml")))
+    theirs = np.array(in_opensim(AGAINST, folder / "bare.osim", [q, u], folder / "loads.xml"))
     udot = forward_dynamics(model, q, u, limit_torques(model, q, u, 0.004 * np.arange(200), backend="numpy"))
     np.testing.assert_allclose(udot, theirs, atol=1e-9 * np.abs(theirs).max())
 
@@ -134,7 +132,7 @@ def test_prescribed_forces_act_where_opensim_lets_them(tmp_path, rng, in_opensim
             text = re.sub(rf'<FunctionSet name="{without}">.*?</FunctionSet>', "", text, flags=re.S)
         path.write_text(text)
         model = load_model(path)
-        (answer,) = in_opensim(OPENSIM, str(path), json.dumps([q.tolist(), u.tolist()]))
+        (answer,) = in_opensim(OPENSIM, path, [q, u])
         udot = forward_dynamics(model, q, u, limit_torques(model, q, u, np.zeros(1)))[0]
         np.testing.assert_allclose(
             udot, answer, rtol=1e-9, atol=1e-9, err_msg=f"{in_world}, {point_in_world}, {without}"
