@@ -16,16 +16,17 @@ from myoquat.apps.command import COMMANDS, main
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
 from myoquat.kernels.runtime.cache import LIMIT_BYTES
-from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint
 
 LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
-BICEPS = Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
+PATH = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
+BICEPS = Muscle("biceps", PATH, ExponentialMuscle(0.3, 50.0))
 
 
 def rod(folder, muscles=(BICEPS,), mass=1.0, joint=RevoluteJoint((0, 1, 0))):  # noqa: B008
     """The file of a model with one hinge, or another joint."""
-    body = Body("rod", "ground", joint, mass=mass)
-    Model(ArticulatedSystem((body,)), muscles, name="rod").save(folder / "rod.toml")
+    body = Body("rod", "ground", joint, mass=mass, center_of_mass=(0.1, 0.0, 0.0))
+    Model(ArticulatedSystem((body,)), muscles, name="rod").save(folder / "rod.toml", overwrite=True)
     return folder / "rod.toml"
 
 
@@ -64,9 +65,10 @@ def test_mapping_prints_writes_and_draws(capsys, tmp_path):
 
 
 def test_derive_writes_a_function(capsys, tmp_path):
-    arguments = ["derive", "two_link", "--jacobian", "sequence", "--language", "c", "--output", tmp_path / "f.c"]
+    model, file = rod(tmp_path, joint=SphericalJoint()), tmp_path / "f.c"
+    arguments = ["derive", model, "--jacobian", "sequence", "--language", "c", "--output", file]
     assert run(capsys, *arguments)[0] == 0
-    assert "void f(const double *q" in (tmp_path / "f.c").read_text()
+    assert "void f(const double *q" in file.read_text()
     assert run(capsys, *arguments)[0] == 2
 
 
@@ -278,33 +280,27 @@ def test_memory_that_is_not_there_is_an_error_in_one_sentence(capsys, monkeypatc
 def test_warm_fills_the_cache(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "kernels"))
     script = (
-        "from myoquat.apps.command import main; from myoquat.kernels.symbolic.terms import Tracer\n"
+        "import sys; from myoquat.apps.command import main; from myoquat.kernels.symbolic.terms import Tracer\n"
         "made, begin = [], Tracer.__init__\n"
         "Tracer.__init__ = lambda self: made.append(begin(self))\n"
-        "main(['warm', 'two_link'])\n"
+        "main(['warm', sys.argv[1]])\n"
         "print(bool(made))\n"
     )
-    found = [
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-        for _ in range(2)
-    ]
-    assert [words[0] for words in found] == ["two_link:", "two_link:"]
-    assert [words[-1] for words in found] == ["True", "False"]  # nothing is traced the second time
-    monkeypatch.setenv("MYOQUAT_CACHE", "off")
-    code, _, err = run(capsys, "warm", "two_link")
-    assert (code, "the cache of kernels is off" in err) == (2, True)
-    monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "other"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for model, words in ((LEG, ("ready in",)), (rod(tmp_path, mass=0.0), ("no simulation: ", "rod: ready in"))):
-            code, out, _ = run(capsys, "warm", model)
-            assert code == 0
-            assert all(word in out for word in words)
+    call = [sys.executable, "-c", script, str(rod(tmp_path))]
+    found = [subprocess.run(call, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert all(text.startswith("rod:") and "ready in" in text for text in found)
+    assert [text.split()[-1] for text in found] == ["True", "False"]  # nothing is traced the second time
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv("MYOQUAT_CACHE", str(tmp_path / "file"))
-    code, out, err = run(capsys, "warm", "two_link")
-    assert (code, out) == (2, "")
-    assert "the cache of kernels keeps nothing: [Errno" in err
+    for cache, code, words in (
+        ("off", 2, "the cache of kernels is off"), ("file", 2, "the cache of kernels keeps nothing: [Errno"),
+        ("other", 0, "no simulation: "),
+    ):  # fmt: skip
+        monkeypatch.setenv("MYOQUAT_CACHE", cache if cache == "off" else str(tmp_path / cache))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = run(capsys, "warm", rod(tmp_path, mass=0.0) if code == 0 else "two_link")
+        assert found[0] == code
+        assert words in found[1] + found[2]
 
 
 def test_the_help_of_sweep_shows_a_study_that_runs(capsys, tmp_path):

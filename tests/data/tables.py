@@ -10,6 +10,13 @@ from myoquat.data import UnsupportedWarning, load_model
 from myoquat.joints import ModelError
 
 
+def write(folder, text, name="x.osim"):
+    """The path of a file of this text."""
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
 def changed(path, whole, old, new, times=-1):
     """The path, to which a text, a copy of a file or the file of a model is written with a change."""
     if hasattr(whole, "save"):

@@ -16,6 +16,7 @@ from myoquat.joints.ranges import MAX_NUMBER
 from myoquat.muscle import Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.data.tables import changed
 
 LINK = """<robot name="r"><link name="a"/><link name="b"><inertial><origin xyz="{0} 0 0"/><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -27,7 +28,7 @@ version = 1
 [[bodies]]
 name = "a"
 parent = "ground"
-joint = {{ type = "revolute", axis = [0.0, 1.0, 0.0] }}
+joint = { type = "revolute", axis = [0.0, 1.0, 0.0] }
 center_of_mass = [{0}, 0.0, 0.0]
 mass = 1.0
 """
@@ -40,44 +41,29 @@ def arm():
     return mq.Model(mq.ArticulatedSystem((rod,)), markers=(Marker("tip", "a", (0.4, 0.0, 0.0)),), name="arm")
 
 
-def osim(number):
-    """A model file with a number as a point of a marker."""
-
-    def text(folder):
-        arm().save(folder / "seed.osim")
-        return (folder / "seed.osim").read_text().replace("0.4 0.0 0.0", f"{number} 0.0 0.0")
-
-    return text
-
-
 FORMATS = {
-    "osim": ("a.osim", osim, mq.load_model),
-    "MJCF": ("a.xml", lambda x: MJCF.format(x), mq.load_model),
-    "URDF": ("a.urdf", lambda x: LINK.format(x), mq.load_model),
-    "TOML": ("a.toml", lambda x: TOML.format(x), mq.load_model),
-    "motion": ("a.mot", lambda x: TABLE.format(x), lambda path: load_motion(path, arm())),
+    "a.osim": (arm(), "0.4 0.0 0.0", "{0} 0.0 0.0", mq.load_model),
+    "a.xml": (MJCF, "{0}", "{0}", mq.load_model),
+    "a.urdf": (LINK, "{0}", "{0}", mq.load_model),
+    "a.toml": (TOML, "{0}", "{0}", mq.load_model),
+    "a.mot": (TABLE, "{0}", "{0}", lambda path: load_motion(path, arm())),
 }
 
 
-@pytest.mark.parametrize(("name", "text", "read"), FORMATS.values(), ids=FORMATS)
-def test_numbers_of_files_are_at_most_1e30_in_size(name, text, read, tmp_path):
-    """Beyond it squares and products overflow; up to it everything is read."""
-    for number in ("1e308", "-1e31"):
-        content = text(number)
-        (tmp_path / name).write_text(content(tmp_path) if callable(content) else content)
-        with pytest.raises(ModelError, match=r"1e\+30 in size") as caught:
-            read(tmp_path / name)
-        assert str(caught.value).startswith(str(tmp_path / name))
-        (tmp_path / "seed.osim").unlink(missing_ok=True)
-    if name.endswith((".osim", ".xml", ".urdf")):  # Python reads 1_5 as 15, and no other program does
-        content = text("1_5")
-        (tmp_path / name).write_text(content(tmp_path) if callable(content) else content)
-        with pytest.raises(ModelError, match=r"finite number|bad format in attribute"):
-            read(tmp_path / name)
-        (tmp_path / "seed.osim").unlink(missing_ok=True)
-    content = text("1.5")
-    (tmp_path / name).write_text(content(tmp_path) if callable(content) else content)
-    read(tmp_path / name)
+@pytest.mark.parametrize("name", FORMATS)
+def test_numbers_of_files_are_at_most_1e30_in_size(name, tmp_path):
+    """Beyond it squares and products overflow; up to it everything is read. Python reads 1_5 as 15, and no other
+    program does."""
+    text, old, new, read = FORMATS[name]
+    wrong = {"1e308": r"1e\+30 in size", "-1e31": r"1e\+30 in size"}
+    if name.endswith((".osim", ".xml", ".urdf")):
+        wrong["1_5"] = r"finite number|bad format in attribute"
+    for number, message in wrong.items():
+        path = changed(tmp_path / name, text, old, new.format(number))
+        with pytest.raises(ModelError, match=message) as caught:
+            read(path)
+        assert str(caught.value).startswith(str(path))
+    read(changed(tmp_path / name, text, old, new.format("1.5")))
     assert MAX_NUMBER == 1e30
 
 

@@ -175,27 +175,3 @@ def scalar_model():
     lower = Body("lower", "ground", RevoluteJoint(), mass=1.0, inertia=INERTIA, coordinate_names=("elbow",))
     hand = Body("hand", "lower", RevoluteJoint((1, 0, 0)), mass=1.0, inertia=INERTIA, coordinate_names=("wrist",))
     return Model(ArticulatedSystem((lower, hand)), (Muscle("m", fitted_path(LENGTHS["scalar"])),), name="arm")
-
-
-OPENSIM = """
-model = opensim.Model(arguments[0])
-state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(name) for name in ("elbow", "wrist")]
-path = opensim.PathActuator.safeDownCast(model.getComponent("/forceset/m")).getPath()
-answer = []
-for q in arguments[1]:
-    for coordinate, x in zip(coordinates, q):
-        coordinate.setValue(state, x, False)
-    model.realizePosition(state)
-    answer.append([path.getLength(state), *(path.computeMomentArm(state, c) for c in coordinates)])
-"""
-
-
-@pytest.mark.peers
-@pytest.mark.filterwarnings("ignore:.*without a law, written as PathActuator")
-def test_opensim_reads_them(tmp_path, in_opensim):
-    model, q = scalar_model(), Q[:, 4:]
-    model.save(tmp_path / "arm.osim")
-    theirs = np.array(in_opensim(OPENSIM, tmp_path / "arm.osim", q))
-    assert np.abs(theirs[:, 0] - path_lengths(model, q)[:, 0]).max() < 1e-9
-    assert np.abs(theirs[:, 1:] + path_jacobian(model, q)[:, 0]).max() < 1e-9

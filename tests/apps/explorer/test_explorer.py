@@ -62,17 +62,18 @@ def test_sliders_about_an_axis_make_quaternions(explorer):
     assert np.array_equal(explorer.q[:4], before[:4])
 
 
-@pytest.mark.parametrize("sequence", SEQUENCES)
-def test_sliders_of_euler_angles_make_quaternions(explorer, sequence):
+def test_sliders_of_euler_angles_make_quaternions(explorer):
     ball = explorer.controls[0]
-    rotation = rotation_matrix(explorer.q[:4])
-    ball.mode.value = sequence  # another way to say the same
-    np.testing.assert_allclose(rotation_matrix(explorer.q[:4]), rotation, atol=1e-12)
-    shown = np.radians([slider.value for slider in ball.angles])
-    np.testing.assert_allclose(shown, euler_from_quaternion(TWO_LINK.start_q[:4], sequence), atol=1e-12)
-    for slider, degrees in zip(ball.angles, (20, 50, -70), strict=True):
-        slider.value = degrees
-    np.testing.assert_allclose(explorer.q[:4], quaternion_from_euler(np.radians([20, 50, -70]), sequence), atol=1e-15)
+    for sequence in SEQUENCES:
+        Q = explorer.q[:4]
+        ball.mode.value = sequence  # another way to say the same
+        np.testing.assert_allclose(rotation_matrix(explorer.q[:4]), rotation_matrix(Q), atol=1e-12)
+        shown = np.radians([slider.value for slider in ball.angles])
+        np.testing.assert_allclose(shown, euler_from_quaternion(Q, sequence), atol=1e-12)
+        for slider, degrees in zip(ball.angles, (20, 50, -70), strict=True):
+            slider.value = degrees
+        expected = quaternion_from_euler(np.radians([20, 50, -70]), sequence)
+        np.testing.assert_allclose(explorer.q[:4], expected, atol=1e-15)
 
 
 def test_moment_arms_are_those_of_what_is_shown(explorer):

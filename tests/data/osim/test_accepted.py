@@ -10,6 +10,7 @@ from myoquat.dynamics import forward_dynamics, mass_matrix
 from myoquat.joints import ModelError
 from myoquat.muscle import muscle_forces, path_lengths
 from myoquat.muscle.laws import Millard2012
+from tests.data.tables import write
 
 PATH = """<GeometryPath><PathPointSet><objects><PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame>
 <location>0 0 0.02</location></PathPoint><PathPoint name="b"><socket_parent_frame>/bodyset/b</socket_parent_frame>
@@ -47,14 +48,8 @@ for row in arguments[1]:
 """
 
 
-def written(tmp_path, text, name="odd.osim"):
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
 def test_an_inertia_that_no_body_can_have_is_reported_and_refused_if_strict(tmp_path):
-    path = written(tmp_path, TEXT)
+    path = write(tmp_path, TEXT)
     with pytest.warns(ImplausibleWarning, match=r"the inertia of bodies \(b\)") as caught:
         model = load_model(path)
     assert len(caught) == 1
@@ -67,7 +62,7 @@ def test_an_inertia_that_no_body_can_have_is_reported_and_refused_if_strict(tmp_
 
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_a_mass_matrix_that_it_makes_indefinite_is_refused(tmp_path):
-    model = load_model(written(tmp_path, TEXT.replace("0.0003 0.0002", "-0.3 0.0002")))
+    model = load_model(write(tmp_path, TEXT.replace("0.0003 0.0002", "-0.3 0.0002")))
     assert path_lengths(model, np.zeros(2)).shape == (2,)
     with pytest.raises(ModelError, match=r"mass matrix is not positive definite.*: b"):
         mass_matrix(model, np.zeros(2))
@@ -76,7 +71,7 @@ def test_a_mass_matrix_that_it_makes_indefinite_is_refused(tmp_path):
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_opensim_agrees_on_tendons_of_length_zero(tmp_path, rng, in_opensim):
-    path = written(tmp_path, TEXT)
+    path = write(tmp_path, TEXT)
     model = load_model(path)
     x = np.column_stack([rng.uniform(-0.6, 0.6, (40, 2)), rng.uniform(-2, 2, (40, 2)), rng.uniform(0.05, 1, 40)])
     answer = in_opensim(OPENSIM, path, x)
@@ -88,7 +83,7 @@ def test_opensim_agrees_on_tendons_of_length_zero(tmp_path, rng, in_opensim):
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 @pytest.mark.parametrize("suffix", ["osim", "toml"])
 def test_what_is_accepted_is_written_and_read_back_equal(tmp_path, suffix):
-    model = load_model(written(tmp_path, TEXT))
+    model = load_model(write(tmp_path, TEXT))
     assert [muscle.activation for muscle in model.muscles] == [0.3, 0.3]
     model.save(tmp_path / f"again.{suffix}")
     assert load_model(tmp_path / f"again.{suffix}") == model
@@ -96,7 +91,7 @@ def test_what_is_accepted_is_written_and_read_back_equal(tmp_path, suffix):
 
 def test_elastic_tendons_of_length_zero_are_rigid_and_reported(tmp_path):
     with pytest.warns(ImplausibleWarning, match=r"elastic tendons of length 0, taken as rigid \(millard, degroote\)"):
-        model = load_model(written(tmp_path, ELASTIC))
+        model = load_model(write(tmp_path, ELASTIC))
     assert [muscle.law.tendon for muscle in model.muscles] == ["rigid", "rigid"]
     with pytest.raises(ModelError, match="one of length 0 is tendon='rigid'"):
         Millard2012(100.0, 0.1, 0.0).check("muscle 'm'")
@@ -121,12 +116,12 @@ def test_text_in_another_encoding_is_reported_unless_declared(tmp_path):
 def test_vectors_may_have_commas_as_opensim_reads_them(tmp_path):
     text = re.sub(r"<location>(\S+) (\S+) (\S+)</location>", r"<location>\1, \2,\t\3</location>", TEXT)
     assert text != TEXT
-    assert load_model(written(tmp_path, text)) == load_model(written(tmp_path, TEXT))
+    assert load_model(write(tmp_path, text)) == load_model(write(tmp_path, TEXT))
 
 
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_a_file_in_utf_16_is_read(tmp_path):
-    plain, wide = written(tmp_path, TEXT), tmp_path / "wide.osim"
+    plain, wide = write(tmp_path, TEXT), tmp_path / "wide.osim"
     wide.write_bytes(plain.read_text(encoding="utf-8").replace("UTF-8", "UTF-16", 1).encode("utf-16"))
     assert load_model(wide) == load_model(plain)
 
@@ -140,12 +135,12 @@ def test_components_of_the_model_itself_are_sorted_into_its_sets(tmp_path):
     loose = loose.replace("</components><components>", "").replace("/bodyset/b", "/b")
     loose = loose.replace("</components>", '<Bhargava2004SmoothedMuscleMetabolics name="cost"/></components>', 1)
     with pytest.warns(UnsupportedWarning, match=r"1 Bhargava2004SmoothedMuscleMetabolics \(ComponentSet\)"):
-        model = load_model(written(tmp_path, loose))
-    assert model == load_model(written(tmp_path, plain))
+        model = load_model(write(tmp_path, loose))
+    assert model == load_model(write(tmp_path, plain))
 
 
 def test_a_model_of_the_ground_alone_is_read(tmp_path):
-    path = written(tmp_path, '<OpenSimDocument Version="40600"><Model name="empty"/></OpenSimDocument>')
+    path = write(tmp_path, '<OpenSimDocument Version="40600"><Model name="empty"/></OpenSimDocument>')
     assert load_model(path, rotations="quaternion").system.nq == 0
 
 
@@ -164,7 +159,7 @@ def test_a_wrapping_path_may_move_on_the_ground(tmp_path):
         """<PathWrapSet><objects><PathWrap
 name="w"><wrap_object>s</wrap_object></PathWrap></objects></PathWrapSet></GeometryPath>""",
     )
-    assert [wrap.name for wrap in load_model(written(tmp_path, text)).muscles[0].path.wraps] == ["s"]
+    assert [wrap.name for wrap in load_model(write(tmp_path, text)).muscles[0].path.wraps] == ["s"]
 
 
 @pytest.mark.peers
@@ -180,7 +175,7 @@ def test_the_inertia_of_a_body_without_mass_is_passed_over_as_in_opensim(tmp_pat
         """</UniversalJoint><WeldJoint name="w"><socket_parent_frame>/bodyset/b
 </socket_parent_frame><socket_child_frame>/bodyset/tip</socket_child_frame></WeldJoint>""",
     )
-    path = written(tmp_path, text)
+    path = write(tmp_path, text)
     with pytest.warns(ImplausibleWarning, match=r"an inertia without mass, taken as zero \(tip\)"):
         model = load_model(path)
     q = np.array([[0.3, -0.4], [0.1, 0.9]])
@@ -204,13 +199,13 @@ def test_coordinates_of_one_name_are_called_after_their_joints(tmp_path):
         .replace(joint, joint + second)
         .replace("-0.000004", "0.0002")
     )
-    model = load_model(written(tmp_path, text), strict=True)
+    model = load_model(write(tmp_path, text), strict=True)
     assert model.system.coordinate_names == ("j.x", "y", "k.x", "z")
     model.save(tmp_path / "again.osim")
     assert load_model(tmp_path / "again.osim", strict=True).system.coordinate_names == ("j.x", "y", "k.x", "z")
     spring = '<SpringGeneralizedForce name="s"><coordinate>x</coordinate></SpringGeneralizedForce><Millard'
     with pytest.raises(ModelError, match="'x', but the model has /jointset/j/x, /jointset/k/x"):
-        load_model(written(tmp_path, text.replace("<Millard", spring, 1)))
+        load_model(write(tmp_path, text.replace("<Millard", spring, 1)))
 
 
 @pytest.mark.parametrize(
@@ -226,10 +221,10 @@ def test_ranges_without_limits_are_read(tmp_path, written_range, read):
     """`Coordinate::printToXML` of OpenSim 4.6 writes -Inf and Inf."""
     ranged = TEXT.replace('<Coordinate name="x"/>', f'<Coordinate name="x"><range>{written_range}</range></Coordinate>')
     with pytest.warns(ImplausibleWarning):
-        model = load_model(written(tmp_path, ranged))
+        model = load_model(write(tmp_path, ranged))
     assert next(c.range for c in model.coordinates if c.name == "x") == read
     with pytest.raises(ModelError, match="<range> must be 2 finite numbers, not 'one 1'"):
-        load_model(written(tmp_path, ranged.replace(written_range, "one 1")))
+        load_model(write(tmp_path, ranged.replace(written_range, "one 1")))
 
 
 @pytest.mark.parametrize("empty", ["1 -1", "nan 1", "-1 nan", "inf -inf", " "])
@@ -237,7 +232,7 @@ def test_ranges_that_no_value_is_in_are_left_out_with_a_warning_unless_clamped(t
     """OpenSim 4.6 ignores them, and refuses a clamped coordinate: "Maximum coordinate range less than minimum"."""
     ranged = TEXT.replace('<Coordinate name="x"/>', f'<Coordinate name="x"><range>{empty}</range></Coordinate>')
     with pytest.warns(ImplausibleWarning, match=r"ranges that no value is in, left out \(x\)"):
-        model = load_model(written(tmp_path, ranged))
+        model = load_model(write(tmp_path, ranged))
     assert next(c.range for c in model.coordinates if c.name == "x") is None
     with pytest.raises(ModelError, match="range"):
-        load_model(written(tmp_path, ranged.replace("</range>", "</range><clamped>true</clamped>")))
+        load_model(write(tmp_path, ranged.replace("</range>", "</range><clamped>true</clamped>")))

@@ -5,7 +5,7 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.muscle import PathFlag, path_flags, path_lengths
-from tests.data.tables import rejected
+from tests.data.tables import rejected, write
 
 STATION = """<Station name="{0}"><socket_parent_frame>{1}</socket_parent_frame><location>{2}</location></Station>"""
 TEXT = f"""<?xml version="1.0"?><OpenSimDocument Version="40600"><Model name="frames"><components>
@@ -44,15 +44,9 @@ for row in arguments[1]:
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "frames.osim"
-    path.write_text(text)
-    return path
-
-
 @pytest.mark.peers
 def test_opensim_puts_the_bodies_alike(tmp_path, rng, in_opensim):
-    path, q = written(tmp_path, TEXT), rng.uniform(-1, 1, (4, 3))
+    path, q = write(tmp_path, TEXT), rng.uniform(-1, 1, (4, 3))
     poses = load_model(path, strict=True).system.poses(q)
     mine = [np.concatenate([poses[b][0], np.broadcast_to(poses[b][1], (4, 3))[..., None]], axis=-1) for b in BODIES]
     answer = in_opensim(OPENSIM, path, q)
@@ -103,7 +97,7 @@ LANDMARKS = """<OpenSimDocument Version="40500"><Model name="leg"><BodySet><obje
 
 
 def test_markers_of_bodies_are_stations_and_markers(tmp_path):
-    model = load_model(written(tmp_path, LANDMARKS), strict=True)
+    model = load_model(write(tmp_path, LANDMARKS), strict=True)
     assert [(m.name, m.body, m.position) for m in model.markers] == [
         ("top", "thigh", (0.01, 0.02, 0.0)), ("inner", "thigh", (0.0, -0.4, -0.04)),
         ("outer", "thigh", (0.01, -0.39, 0.05)),
@@ -114,7 +108,7 @@ def test_markers_of_bodies_are_stations_and_markers(tmp_path):
 
 @pytest.mark.peers
 def test_opensim_wraps_around_surfaces_of_frames_alike(tmp_path, rng, in_opensim):
-    path, q = written(tmp_path, LANDMARKS), rng.uniform(-1, 1, (12, 2))
+    path, q = write(tmp_path, LANDMARKS), rng.uniform(-1, 1, (12, 2))
     model = load_model(path, strict=True)
     theirs = in_opensim(
         """

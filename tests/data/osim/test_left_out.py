@@ -12,6 +12,7 @@ from myoquat.apps.command import main
 from myoquat.data import UnsupportedWarning, load_model
 from myoquat.data.osim.left_out import CHANGES, COSMETIC, change_of
 from myoquat.joints import ModelError
+from tests.data.tables import changed
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "tests" / "data" / "small_leg.osim").read_text()
@@ -132,7 +133,7 @@ def test_every_force_constraint_controller_and_probe_of_opensim_is_read_or_named
     path, found = tmp_path / "x.osim", in_opensim(REGISTRY)
     assert len(found) > 50
     points = re.search("<GeometryPath.*?</GeometryPath>", TEXT, re.DOTALL)[0]
-    silent = []
+    plain, silent = seen(path, TEXT)[0], []
     for name, (base, text) in found.items():
         thing = re.sub(
             "<GeometryPath.*?</GeometryPath>", lambda _: points, re.sub(r"<\?.*?\?>", "", text), flags=re.DOTALL
@@ -140,7 +141,7 @@ def test_every_force_constraint_controller_and_probe_of_opensim_is_read_or_named
         end = f"</objects></{base}Set>"
         text = TEXT if end in TEXT else TEXT.replace("</Model>", f"<{base}Set><objects>{end}</Model>")
         parts = seen(path, text.replace(end, thing + end))
-        silent += [name] if parts[0] == seen(path, TEXT)[0] and name not in parts[1] else []
+        silent += [name] if parts[0] == plain and name not in parts[1] else []
     assert silent == ["PrescribedController"]  # by default without controls
 
 
@@ -161,36 +162,34 @@ def test_every_number_of_a_file_changes_the_model_or_is_named(tmp_path):
     assert len(tried) > 30
 
 
-def test_bounds_of_a_muscles_control_are_reported(tmp_path):
+def actuator(tag):
+    """The text with muscles of another class."""
+    return re.sub(r"<(/?)Thelen2003Muscle\b", rf"<\1{tag}", TEXT)
+
+
+FORCE = "<max_isometric_force>"
+BOUNDS = [
+    (TEXT, "<min_control>0.2</min_control>", r"1 \w+ \(min_control", "1"),
+    (TEXT, "<max_control>0.7</max_control>", r"1 \w+ \(max_control: its activation goes", "1"),
+    *((actuator(tag), "<max_control>0.7</max_control>", rf"1 {tag} \(max_control: its activation goes", "Inf")
+      for tag in ("PathActuator", "RigidTendonMuscle")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "bound", "words", "usual"), BOUNDS)
+def test_bounds_of_controls_are_reported(tmp_path, text, bound, words, usual):
     path = tmp_path / "x.osim"
-    bounded = "<max_control>0.7</max_control><min_control>0.2</min_control>"
-    path.write_text(TEXT.replace("</max_isometric_force>", "</max_isometric_force>" + bounded, 1))
-    with pytest.warns(UnsupportedWarning, match=r"1 \w+ \(min_control.*1 \w+ \(max_control: its activation goes"):
-        load_model(path)
-    path.write_text(TEXT.replace("</max_isometric_force>", "</max_isometric_force><max_control>1</max_control>", 1))
-    load_model(path, strict=True)
+    with pytest.warns(UnsupportedWarning, match=words):
+        load_model(changed(path, text, FORCE, bound + FORCE, 1))
+    load_model(changed(path, text, FORCE, f"<max_control>{usual}</max_control>{FORCE}", 1))
 
 
 @pytest.mark.parametrize(("tag", "bound"), [("min_control", "-3"), ("max_control", "4")])
 def test_controls_of_path_actuators_beyond_an_activation_are_reported(tmp_path, tag, bound):
     """OpenSim's actuator of this bound pushes, or pulls four times as much."""
-    path = tmp_path / "x.osim"
-    text = re.sub(r"<(/?)Thelen2003Muscle\b", r"<\1PathActuator", TEXT)
-    text = text.replace("<max_isometric_force>", f"<{tag}>{bound}</{tag}><max_isometric_force>", 1)
-    path.write_text(text)
+    path = changed(tmp_path / "x.osim", actuator("PathActuator"), FORCE, f"<{tag}>{bound}</{tag}>{FORCE}", 1)
     with pytest.warns(UnsupportedWarning, match=r"1 PathActuator \(control beyond 0 to 1: its activation goes from 0"):
         model = load_model(path)
     model.save(tmp_path / "again.osim")
     assert "<max_control>1.0</max_control>" in (tmp_path / "again.osim").read_text()
     load_model(tmp_path / "again.osim")
-
-
-@pytest.mark.parametrize("tag", ["PathActuator", "RigidTendonMuscle"])
-def test_bounds_of_other_path_forces_are_reported(tmp_path, tag):
-    path = tmp_path / "x.osim"
-    text = re.sub(r"<(/?)Thelen2003Muscle\b", rf"<\1{tag}", TEXT)
-    path.write_text(text.replace("<max_isometric_force>", "<max_control>0.7</max_control><max_isometric_force>", 1))
-    with pytest.warns(UnsupportedWarning, match=rf"1 {tag} \(max_control: its activation goes"):
-        load_model(path)
-    path.write_text(text.replace("<max_isometric_force>", "<max_control>Inf</max_control><max_isometric_force>", 1))
-    load_model(path)

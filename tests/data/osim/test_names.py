@@ -5,6 +5,7 @@ import pytest
 
 from myoquat.data import ImplausibleWarning, load_model
 from myoquat.joints import ModelError
+from tests.data.tables import write
 
 WELD = """<WeldJoint name="{name}"><socket_parent_frame>{parent}_offset</socket_parent_frame>
 <socket_child_frame>{child}_offset</socket_child_frame><frames><PhysicalOffsetFrame name="{parent}_offset">
@@ -39,14 +40,8 @@ answer.append([model.getName(), body.getPositionInGround(state).get(1)])
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "names.osim"
-    path.write_text(text)
-    return path
-
-
 def test_the_second_joint_of_a_name_keeps_its_own_frames(tmp_path):
-    path = written(tmp_path, TWICE)
+    path = write(tmp_path, TWICE)
     with pytest.warns(ImplausibleWarning, match=r"names of several, which got a number \(WeldJoint back_0\)"):
         model = load_model(path)
     assert [body.joint_name for body in model.system.bodies] == ["root", "back", "back_0"]
@@ -60,11 +55,11 @@ def test_the_second_joint_of_a_name_keeps_its_own_frames(tmp_path):
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_names_are_those_of_opensim(tmp_path, in_opensim):
-    path = written(tmp_path, TWICE.replace("</Model>", NAMELESS))
+    path = write(tmp_path, TWICE.replace("</Model>", NAMELESS))
     model, theirs = load_model(path), in_opensim(NAMES, path)
     assert [[body.joint_name for body in model.system.bodies], [c.name for c in model.constraints]] == theirs[:2]
     assert model.system.poses(np.zeros(1))["c"][1][1] == theirs[-1][1]
-    path = written(tmp_path, OLD.replace("<coordinate>upper turn", "<coordinate>upperturn"))  # follows no reference
+    path = write(tmp_path, OLD.replace("<coordinate>upper turn", "<coordinate>upperturn"))  # follows no reference
     model, theirs = load_model(path), in_opensim(NAMES, path)
     assert theirs[2:4] == [["astop"], ["upperturn"]]
     assert [[limit.name for limit in model.limits], list(model.system.coordinate_names)] == theirs[2:4]
@@ -73,7 +68,7 @@ def test_names_are_those_of_opensim(tmp_path, in_opensim):
 
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_blanks_leave_names_and_references_of_older_files(tmp_path):
-    model = load_model(written(tmp_path, OLD))
+    model = load_model(write(tmp_path, OLD))
     assert [limit.coordinate for limit in model.limits] == ["upperturn"]
     model.save(tmp_path / "again.osim")
     assert load_model(tmp_path / "again.osim", strict=True) == model
@@ -83,16 +78,16 @@ def test_text_that_is_no_xml_is_read_where_opensim_reads_it(tmp_path):
     plain = TWICE.replace('"back"', '"neck"', 1)
     odd = plain.replace("<BodySet>", "<!-- a -- b --->\n<credits>A & B &amp; \x01&nbsp;</credits><BodySet>", 1)
     with pytest.warns(ImplausibleWarning) as caught:
-        model = load_model(written(tmp_path, f"\n\n{odd}"))
+        model = load_model(write(tmp_path, f"\n\n{odd}"))
     assert "a & that XML writes &amp; (line 5, line 5); control characters, taken as blanks (line 5)" in str(
         caught[0].message
     )
     assert model.description == "A & B &  &nbsp;"
-    assert model.system == load_model(written(tmp_path, plain), strict=True).system
-    with pytest.raises(ModelError, match=r"names\.osim:5: .*not valid XML"):
-        load_model(written(tmp_path, f"\n\n{odd.replace('A &', 'A <')}"))
+    assert model.system == load_model(write(tmp_path, plain), strict=True).system
+    with pytest.raises(ModelError, match=r"x\.osim:5: .*not valid XML"):
+        load_model(write(tmp_path, f"\n\n{odd.replace('A &', 'A <')}"))
     with pytest.raises(ModelError, match="line 5"):
-        load_model(written(tmp_path, f"\n\n{odd}"), strict=True)
+        load_model(write(tmp_path, f"\n\n{odd}"), strict=True)
 
 
 def test_a_body_with_the_name_of_the_ground_is_another(tmp_path):

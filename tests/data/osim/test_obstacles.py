@@ -109,10 +109,10 @@ def poses(n):
 
 @pytest.mark.peers
 def test_lengths_and_jacobians_are_opensim_s(tmp_path, in_opensim):
-    model, q = arm(), poses(60)
+    model, q = arm(), poses(20)
     model.save(tmp_path / "arm.osim")
     theirs = np.array(in_opensim(SPEEDS, tmp_path / "arm.osim", q, list(PATHS)))
-    theirs = theirs.reshape(60, len(PATHS), 4)
+    theirs = theirs.reshape(20, len(PATHS), 4)
     lengths, J, flags = (f(model, q, backend="numpy") for f in (path_lengths, path_jacobian, path_flags))
     same = np.ones(lengths.shape, dtype=bool)
     # Over several surfaces the ellipsoid is left on its other side where that is shorter; there they stay on it.

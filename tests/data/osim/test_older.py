@@ -8,7 +8,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, mass_matrix
 from myoquat.muscle import limit_torques, path_lengths
-from tests.data.tables import rejected
+from tests.data.tables import rejected, write
 
 PLACE = "<location_in_parent>{at}</location_in_parent><orientation_in_parent>{turned}</orientation_in_parent>"
 COORDINATE = """<Coordinate name="{0}"><motion_type>rotational</motion_type><default_value>{1}</default_value>
@@ -119,15 +119,9 @@ def in_first_words(text):
     return text.replace(muscle, first).replace('Version="30000"', 'Version="10901"')
 
 
-def written(tmp_path, text):
-    path = tmp_path / "old.osim"
-    path.write_text(text)
-    return path
-
-
 @pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
 def test_the_first_schema_is_read_alike(tmp_path):
-    assert load_model(written(tmp_path, in_first_words(TEXT))) == load_model(written(tmp_path, TEXT))
+    assert load_model(write(tmp_path, in_first_words(TEXT))) == load_model(write(tmp_path, TEXT))
 
 
 @pytest.mark.peers
@@ -136,7 +130,7 @@ def test_the_first_schema_is_read_alike(tmp_path):
 def test_opensim_agrees_on_older_files(tmp_path, rng, in_opensim, version):
     texts = {"10901": in_first_words(TEXT), "reversed": REVERSED}
     text = texts.get(version, TEXT.replace("30000", version))
-    path = written(tmp_path, text)
+    path = write(tmp_path, text)
     model = load_model(path)
     q = rng.uniform(-1, 1, (20, 3))
     answer = in_opensim(OPENSIM, path, q)
@@ -159,7 +153,7 @@ DRAFT = """<?xml version="1.0"?><OpenSimDocument Version="30501"><Model name="dr
 
 
 def test_a_draft_of_the_schema_is_read(tmp_path):
-    system = load_model(written(tmp_path, DRAFT)).system
+    system = load_model(write(tmp_path, DRAFT)).system
     assert system.coordinate_names == ("q1",)
     _, p = system.poses(np.array([np.pi / 2]))["rod"]
     np.testing.assert_allclose(p, (0.5, 1.0, 0.0), atol=1e-15)
@@ -188,7 +182,7 @@ LATER = DRAFT[: DRAFT.index("<connectors>")] + "{0}</PinJoint></objects></JointS
 )
 def test_later_drafts_are_read(tmp_path, version, joint):
     """As programs wrote them on the way to version 4, such as models of the knee of the University of Wisconsin."""
-    system = load_model(written(tmp_path, LATER.format(joint).replace("30501", version)), strict=True).system
+    system = load_model(write(tmp_path, LATER.format(joint).replace("30501", version)), strict=True).system
     assert system.coordinate_names == ("q1",)
     np.testing.assert_array_equal(system.poses(np.zeros(1))["rod"][1], (0.0, 1.0, 0.0))
 

@@ -14,10 +14,10 @@ CENTER, REST, LENGTH = (0.1, 0.2, 0.3), (0.1, -0.05, 0.2), 0.4
 BENT = f"<neutral_angle_x_z_y>{' '.join(map(str, REST))}</neutral_angle_x_z_y><length>{LENGTH}</length>"
 
 
-def rod(folder, bent=BENT):
+def rod(folder, bent=BENT, tag="ConstantCurvatureJoint"):
     """A file of a body at the end of a rod."""
     place = ("ground", (0.1, 0.2, 0.3), "a", (0.0, 0.0, 0.0))
-    link = joint("ConstantCurvatureJoint", "j", *place, 3).replace("</coordinates>", f"</coordinates>{bent}")
+    link = joint(tag, "j", *place, 3).replace("</coordinates>", f"</coordinates>{bent}")
     return file_of(folder, [body("a", 1.2, CENTER)], [link], name="rod")
 
 
@@ -51,11 +51,24 @@ def test_it_grows_with_its_child(tmp_path):
     assert model.system.bodies[0].joint == ConstantCurvatureJoint(1.5 * LENGTH, REST)
 
 
-@pytest.mark.parametrize("bent", ["<length>0</length>", "<neutral_angle_x_z_y>0 0</neutral_angle_x_z_y>"])
-def test_what_cannot_be_is_refused_with_its_line(tmp_path, bent):
-    with pytest.raises(ModelError, match=r"length must be positive|neutral_angle_x_z_y") as caught:
-        load_model(rod(tmp_path, bent))
+RADII = "<radii_x_y_z>0.1 {} 0.1</radii_x_y_z>"
+
+
+@pytest.mark.parametrize(
+    ("bent", "tag", "words"),
+    [("<length>0</length>", "ConstantCurvatureJoint", "length must be positive"),
+     ("<neutral_angle_x_z_y>0 0</neutral_angle_x_z_y>", "ConstantCurvatureJoint", "neutral_angle_x_z_y"),
+     (RADII.format(0), "EllipsoidJoint", "EllipsoidJoint 'j': the radii .* three positive numbers")],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_its_line(tmp_path, bent, tag, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        load_model(rod(tmp_path, bent, tag))
     assert caught.value.line
+
+
+def test_mujoco_has_no_joint_on_an_ellipsoid(tmp_path):
+    with pytest.raises(ModelError, match="MuJoCo has no joint like this"):
+        load_model(rod(tmp_path, RADII.format(0.2), "EllipsoidJoint")).save(tmp_path / "x.xml")
 
 
 @pytest.mark.peers

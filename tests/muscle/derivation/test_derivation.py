@@ -26,7 +26,7 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, derive, source
 
-MODELS = ("two_link", "mapping_analysis")
+CASES = (*product(["two_link"], JACOBIANS), ("mapping_analysis", "sequence"), ("attacked", "quaternion"))
 EVIL = {
     "python": [
         '"""\nimport os; open("ran", "w")\n"""',
@@ -80,12 +80,12 @@ def hung(joint):
     return Model(ArticulatedSystem((Body("pelvis", "ground", joint, mass=3.0),)), (muscle,))
 
 
-@pytest.fixture(params=[*product(MODELS, JACOBIANS), ("attacked", "quaternion")], ids="-".join)
+@pytest.fixture(params=CASES, ids="-".join)
 def case(request, rng, tmp_path, monkeypatch):
     """(derivation, inputs per pose, the library's outputs per pose), in a folder in which nothing but the source and
     what is made of it may be afterwards."""
     name, jacobian = request.param
-    d, source_model = derivation(name, jacobian), load_model(name if name in MODELS else "two_link")
+    d, source_model = derivation(name, jacobian), load_model("two_link" if name == "attacked" else name)
     q = source_model.system.random(10, rng)
     assert (q[:, 0] < 0).any()
     q = joints.convert_coordinates(source_model.system, d.model.system, q)
