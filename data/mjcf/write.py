@@ -306,10 +306,12 @@ def add_equalities(tree: Tree, held: dict[str, float]) -> None:
     for name, x in held.items():
         if name in tree.refs:
             rows.setdefault(name, (None, Polynomial([x - tree.refs[name]])))
+    names = {coupler.dependent: coupler.name for coupler in tree.model.couplers}
     for name, (leader, polynomial) in rows.items():
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(polynomial.coef)] = polynomial.coef
-        add_with(tree.section("equality"), "joint", joint1=name, joint2=leader, polycoef=tuple(given))
+        equality = {"name": names.get(name), "joint1": name, "joint2": leader, "polycoef": tuple(given)}
+        add_with(tree.section("equality"), "joint", **equality)
 
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from myoquat.data import UnsupportedWarning, load_model
+from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.muscle.laws import PathSpring
 from tests.data.mujoco_engine import read, write
+from tests.data.tables import reported
 
 BODIES = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
 <default><geom contype="0" conaffinity="0"/></default><worldbody>
@@ -53,25 +54,18 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
     assert read(tmp_path, text.format(""), strict=True).muscles[2].law == PathSpring(30.0, 0.3)
 
 
-@pytest.mark.filterwarnings("ignore:.*carry no force")
-@pytest.mark.parametrize(
-    ("actuator", "reported"),
-    [
-        (
-            '<general tendon="t1" dyntype="filter" ctrlrange="0 1" actrange="0 0.5"/>',
-            "actrange; its activation is not cut off",
-        ),
-        ('<general tendon="t1" dyntype="filter" ctrlrange="0 1" actearly="true"/>', "actearly: forces follow"),
-        ('<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
-        ('<motor site="push" refsite="w1"/>', r"refsite; it does nothing here"),
-        ('<general tendon="t1" gaintype="user"/>', "its force law; it does nothing here"),
-        ('<general tendon="t1" dyntype="integrator" ctrlrange="-1 0"/>', "dyntype integrator; its activation follows"),
-        ("<adhesion body='a' ctrlrange='0 1'/>", "an actuator on a body; it does nothing here"),
-    ],
-)
-def test_what_has_no_place_is_reported_with_its_effect(actuator, reported, tmp_path):
-    with pytest.warns(UnsupportedWarning, match=reported):
-        driven(tmp_path, actuator, strict=False)
+test_what_has_no_place_is_reported_with_its_effect = reported(
+    BODIES, "x.xml",
+    ("{0}", '<general tendon="t1" dyntype="filter" ctrlrange="0 1" actrange="0 0.5"/>', "actrange; its activation"),
+    ("{0}", '<general tendon="t1" dyntype="filter" ctrlrange="0 1" actearly="true"/>', "actearly: forces follow"),
+    ("{0}", '<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
+    ("{0}", '<velocity site="push" gear="1"/>', "an actuator on a site of this type; it does nothing here"),
+    ("{0}", '<position site="push" kv="1"/>', "an actuator on a site of this type; it does nothing here"),
+    ("{0}", '<motor site="push" refsite="w1"/>', "refsite; it does nothing here"),
+    ("{0}", '<general tendon="t1" gaintype="user"/>', "its force law; it does nothing here"),
+    ("{0}", '<general tendon="t1" dyntype="integrator" ctrlrange="-1 0"/>', "dyntype integrator; its activation"),
+    ("{0}", "<adhesion body='a' ctrlrange='0 1'/>", "an actuator on a body; it does nothing here"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from myoquat.muscle import activation_rates, actuator_forces, force_wrenches, li
 from myoquat.muscle.forces import GravityCompensation
 from myoquat.muscle.laws import ClippedMujocoMuscle, MujocoMuscle, SlackSpring
 from tests.data.mujoco_engine import forward, in_axes_of_bodies, opened, read, write
+from tests.data.tables import reported
 
 TWO = """<mujoco><compiler angle="radian"/><option jacobian="dense"/>
 <default><geom contype="0" conaffinity="0"/></default>
@@ -178,20 +179,6 @@ SEVERAL = """<mujoco><option gravity="1 -2 -9"/><default><geom contype="0" conaf
 <geom size="0.02 0.03 0.1" pos="0.02 0.01 -0.1"/></body></body></worldbody></mujoco>"""
 
 
-@pytest.mark.peers
-def test_joints_of_one_body_keep_their_anchors(tmp_path, rng):
-    """Here they are massless bodies in a row. The file that is written has one body again, which MuJoCo moves alike."""
-    read(tmp_path, SEVERAL, strict=True).save(tmp_path / "again.xml", strict=True)
-    (engine, data), (again, found) = (opened(tmp_path / name) for name in ("x.xml", "again.xml"))
-    assert engine.nbody == again.nbody == 3
-    for _ in range(5):
-        q, u = engine.qpos0 + rng.uniform(-0.5, 0.5, engine.nq), rng.normal(size=engine.nv)
-        q[-4:] /= np.linalg.norm(q[-4:])
-        for each in ((engine, data), (again, found)):
-            forward(*each, qpos=q, qvel=u)
-        np.testing.assert_allclose(found.qacc, data.qacc, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize(("group", "does"), [(3, False), (2, True), (-1, True), (40, True)])
 def test_actuators_of_disabled_groups_do_nothing_and_are_reported(group, does, tmp_path):
     """MuJoCo disables groups 0 to 30."""
@@ -205,19 +192,14 @@ def test_actuators_of_disabled_groups_do_nothing_and_are_reported(group, does, t
     assert any("1 actuator (actuatorgroupdisable" in str(w.message) for w in caught) != does
 
 
-@pytest.mark.parametrize(
-    "actuators",
-    [
-        '<motor joint="j1" ctrlrange="-1 1"/><motor tendon="sum" ctrlrange="-1 1"/>',
-        '<motor tendon="sum" ctrlrange="-1 1"/>',
-        '<motor tendon="path" ctrlrange="-1 1"/>',
-        '<motor site="s" gear="0 0 1 0 0 0" ctrlrange="-1 1"/>',
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*carry no force")
-def test_a_clamp_of_other_actuators_than_one_of_the_joint_is_reported(tmp_path, actuators):
-    with pytest.warns(UnsupportedWarning, match="1 joint .actuatorfrcrange of a joint with several actuators, or one"):
-        read(tmp_path, TWO.format(joint='actuatorfrcrange="-3 2"', body="", actuators=actuators))
+CLAMP = "1 joint .actuatorfrcrange of a joint with several actuators, or one"
+test_a_clamp_of_other_actuators_than_one_of_the_joint_is_reported = reported(
+    TWO.format(joint='actuatorfrcrange="-3 2"', body="", actuators="DRIVES"), "x.xml",
+    ("DRIVES", '<motor joint="j1" ctrlrange="-1 1"/><motor tendon="sum" ctrlrange="-1 1"/>', CLAMP),
+    ("DRIVES", '<motor tendon="sum" ctrlrange="-1 1"/>', CLAMP),
+    ("DRIVES", '<motor tendon="path" ctrlrange="-1 1"/>', CLAMP),
+    ("DRIVES", '<motor site="s" gear="0 0 1 0 0 0" ctrlrange="-1 1"/>', CLAMP),
+)  # fmt: skip
 
 
 def test_energy_and_wrenches_of_gravity_compensation_balance(tmp_path, rng):
@@ -242,12 +224,6 @@ def test_a_law_pushes_only_with_its_lengths_exchanged():
     assert ClippedMujocoMuscle(100.0, 0.2, 0.3, least_force=-1.0).can_push
     with pytest.raises(ModelError, match="shortest_length must be above longest_length"):
         MujocoMuscle(-100.0, shortest_length=0.2, longest_length=0.3).check("law")
-
-
-@pytest.mark.parametrize("drive", ['<velocity site="s" gear="1"/>', '<position site="s" kv="1"/>'])
-def test_forces_that_depend_on_the_speed_of_a_site_are_reported(drive, tmp_path):
-    with pytest.warns(UnsupportedWarning, match="an actuator on a site of this type; it does nothing here"):
-        read(tmp_path, SITES.format(drive))
 
 
 @pytest.mark.peers

@@ -1,6 +1,6 @@
 """MuJoCo files: what MuJoCo makes of them, and what they cannot hold."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -239,10 +239,6 @@ def test_a_leg_from_opensim_opens(tmp_path):
     np.testing.assert_allclose(data.ten_length, path_lengths(model, model.start_q)[rows], atol=1e-14)
     back = load_model(tmp_path / "x.xml", strict=True)
     np.testing.assert_allclose(path_lengths(back, back.start), data.ten_length, atol=1e-14)
-    back.save(tmp_path / "y.xml", strict=True)
-    again = load_model(tmp_path / "y.xml", strict=True)
-    for field in ("system", "muscles", "couplers", "markers"):
-        assert getattr(again, field) == getattr(back, field)
 
 
 def test_what_mujoco_lacks_is_reported_or_refused(tmp_path):
@@ -312,30 +308,10 @@ def test_what_mujoco_refuses_raises_a_named_error(changes, words, tmp_path):
     assert path.read_text() == "before"
 
 
-def test_limits_are_read_back_with_their_stiffness_and_damping(tmp_path):
-    inertia = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0, 0, 0), "center_of_mass": (0.1, 0.0, 0.2)}
-    bodies = (
-        Body("a", "ground", RevoluteJoint((0, 1, 0)), coordinate_names=("j",), **inertia),
-        Body("b", "a", SphericalJoint(), position=(0.0, 0.0, 0.5), **inertia),
-    )
-    model = Model(
-        ArticulatedSystem(bodies),
-        coordinates=(Coordinate("j", (-0.6, 0.8), clamped=True),),
-        limits=(CoordinateLimit("j_limit", "j", -0.5, 0.7, 300.0, 300.0, 0.01, 4.0),),
-        forces=(RotationLimit("b_limit", "b", upper=0.9, stiffness=50.0, transition=0.002),),
-    )
-    with pytest.raises(ModelError, match="force 'b_limit': passive forces are not written"):
-        replace(model, forces=(replace(model.forces[0], body="a"),)).save(tmp_path / "x.xml")  # on a hinge
-    model.save(tmp_path / "x.xml", strict=True)
-    back = load_model(tmp_path / "x.xml", strict=True)
-    for found, given in ((back.limits[0], model.limits[0]), (back.forces[0], model.forces[0])):
-        for field in fields(given):
-            wanted = getattr(given, field.name)
-            assert getattr(found, field.name) == (wanted if isinstance(wanted, str) else pytest.approx(wanted))
-    assert back.coordinates == model.coordinates
-    engine, _ = mujoco_engine.opened(tmp_path / "x.xml")
-    assert engine.jnt_limited.tolist() == [1, 1]
-    assert engine.jnt_margin[0] == pytest.approx(0.1)
+def test_a_limit_of_a_rotation_belongs_to_a_ball_joint(tmp_path):
+    limited = replace(MODEL, forces=(RotationLimit("limit", "fore", 0.9, 50.0, 0.002),))
+    with pytest.raises(ModelError, match="force 'limit': passive forces are not written"):
+        limited.save(tmp_path / "x.xml")
 
 
 @pytest.mark.peers
