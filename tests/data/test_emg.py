@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fuzz.captures import capture
 
 from myoquat.data import Emg, load_emg
 from myoquat.joints.errors import ModelError
@@ -61,18 +62,8 @@ def test_round_trips(emg, tmp_path):
 
 def test_channels_of_a_capture(tmp_path):
     """Volts of millivolts, at the rate of the channels; those of force plates beside them have other units."""
-    ezc3d = pytest.importorskip("ezc3d", reason="needs ezc3d")
-    c = ezc3d.c3d()
-    c["parameters"]["POINT"]["RATE"]["value"] = [100.0]
-    c["parameters"]["POINT"]["LABELS"]["value"] = ["A"]
-    c["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
-    c["data"]["points"] = np.ones((4, 1, 5))
-    for key, value in {"RATE": [1000.0], "LABELS": ["TA", "SOL", "Fz"], "UNITS": ["mV", "V", "N"]}.items():
-        c["parameters"]["ANALOG"][key]["value"] = value
-    signal = np.arange(150.0).reshape(1, 3, 50)
-    c["data"]["analogs"] = signal
-    path = tmp_path / "walk.c3d"
-    c.write(str(path))
+    signal, path = np.arange(150.0).reshape(1, 3, 50), tmp_path / "walk.c3d"
+    capture(np.ones((4, 1, 5)), "mm", signal, ["TA", "SOL", "Fz"], ["mV", "V", "N"]).write(str(path))
     found = load_emg(path, ["SOL", "TA"])
     assert found.units == "V"
     assert np.allclose(found.signal, np.stack([signal[0, 1], signal[0, 0] * 1e-3], axis=1))

@@ -198,39 +198,3 @@ def test_the_number_of_random_poses_is_limited():
             power_check(mq.load_model("two_link"), poses)
     with pytest.raises(ValueError, match="seed must be an integer that is not negative, not -1"):
         power_check(mq.load_model("two_link"), 5, -1)
-
-
-def _model(position=(0.0, 0.0, 0.4), gravity=(0.0, 0.0, -9.81), forces=(), wraps=(), markers=(), **body):
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), **{"mass": 1.0, **body})
-    path = mq.muscle.PathPoint("ground", position), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0))
-    system = mq.ArticulatedSystem((rod,), gravity=gravity)
-    return mq.Model(
-        system, (mq.Muscle("cord", mq.muscle.MusclePath(path, wraps=wraps)),), forces=forces, markers=markers
-    )
-
-
-FAR = (0.0, -1e31, 0.0)
-BALL = mq.muscle.forces.ContactSphere("ball", "rod", radius=0.1, position=FAR)
-FLOOR = mq.muscle.forces.ContactHalfSpace("floor", "ground")
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"position": FAR},
-        {"position": (np.float64(1e308), 0.0, 0.0)},
-        {"gravity": FAR},
-        {"mass": 1e31},
-        {"center_of_mass": FAR},
-        {"forces": (mq.muscle.forces.CoordinateSpring("spring", "rod.angle", stiffness=1e308),)},
-        {"forces": (mq.muscle.forces.SmoothSphereHalfSpace("contact", BALL, FLOOR, stiffness=1e4),)},
-        {"wraps": (mq.muscle.WrapSphere(body="ground", position=FAR, radius=0.1),)},
-        {"wraps": (mq.muscle.WrapSphere(body="ground", radius=1e31),)},
-        {"markers": (Marker("tip", "rod", FAR),)},
-    ],
-)
-def test_numbers_that_no_model_has_are_rejected(parts):
-    """Lengths of 1e308 m were taken, and their squares are infinite."""
-    _model()
-    with pytest.raises(ModelError, match=r"at most 1e\+30"):
-        _model(**parts)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from fuzz.captures import write_c3d
+from fuzz.captures import add_plates, capture, write_c3d
 from scipy.spatial.transform import Rotation
 
 from myoquat.data import (
@@ -352,14 +352,10 @@ def test_numbers_of_other_processors_are_read(tmp_path, processor):
 def test_frames_of_c3d_beyond_16_bits_are_read(tmp_path, where):
     """The three ways of C3D's manual to write their number, and by the space in the file. A recording that begins
     beyond them has its low and high word, counted from 1, in TRIAL."""
-    ezc3d, path = pytest.importorskip("ezc3d", reason="needs ezc3d"), tmp_path / "x.c3d"
-    content, count = ezc3d.c3d(), 70000
-    content["parameters"]["POINT"]["UNITS"]["value"] = ["m"]
-    content["parameters"]["POINT"]["LABELS"]["value"] = ["A"]
-    content["parameters"]["POINT"]["RATE"]["value"] = [100.0]
+    path, count = tmp_path / "x.c3d", 70000
     points = np.ones((4, 1, count))
     points[0, 0] = np.arange(count)
-    content["data"]["points"] = points
+    content = capture(points)
     begin = 65536 + 6 - 1 if where == "TRIAL" else 0
     for group, name, value in (
         ("POINT", "LONG_FRAMES", [float(count)]), ("TRIAL", "ACTUAL_START_FIELD", [6, 1]),
@@ -437,19 +433,9 @@ def test_unknown_units_of_force_plates_are_an_error(tmp_path, channels, message)
 def test_force_plates_of_every_type_are_those_of_ezc3d(tmp_path, plate_type):
     """Of random channels, corners, origins and calibrations in the units that ezc3d takes them to be in."""
     ezc3d, rng = pytest.importorskip("ezc3d", reason="needs ezc3d"), np.random.default_rng(plate_type)
-    content, path = ezc3d.c3d(), tmp_path / "x.c3d"
-    for key, value in {"RATE": [100.0], "LABELS": ["A"], "UNITS": ["m"]}.items():
-        content["parameters"]["POINT"][key]["value"] = value
-    content["data"]["points"], channels = np.ones((4, 1, 4)), rng.normal(size=(1, 16, 8))
-    for key, value in {"RATE": [200.0], "LABELS": [f"F{k}" for k in range(16)], "UNITS": [""] * 16}.items():
-        content["parameters"]["ANALOG"][key]["value"] = value
-    content["data"]["analogs"] = channels
-    corners = np.array([[4, 0, 0.1], [0, 0.2, 0], [0, 6, 0], [4, 6, 0]]).T
-    numbers = {"USED": [2], "TYPE": [plate_type] * 2, "CHANNEL": 1 + np.arange(16).reshape(2, 8).T}
-    for name, values in numbers.items():
-        parameter = ezc3d.ezc3d.Parameter(name, "")
-        parameter.set(ezc3d.ezc3d.VecInt(np.ravel(values, "F").tolist()), np.shape(values))
-        content._storage["parameters"].add_parameter("FORCE_PLATFORM", parameter)
+    path, corners = tmp_path / "x.c3d", np.array([[4, 0, 0.1], [0, 0.2, 0], [0, 6, 0], [4, 6, 0]]).T
+    content = capture(np.ones((4, 1, 4)), "m", rng.normal(size=(1, 16, 40)), [f"F{k}" for k in range(16)], [""] * 16)
+    add_plates(content, [plate_type] * 2, 1 + np.arange(16).reshape(2, 8).T)
     for name, values in (
         ("CORNERS", np.stack([corners, corners + 1], axis=-1)), ("ORIGIN", rng.normal(size=(3, 2))),
         ("CAL_MATRIX", rng.normal(size=(6, 6, 2))),
@@ -529,12 +515,7 @@ def test_a_channel_that_comes_twice_does_not_hide_the_others(tmp_path):
 
 
 def test_a_file_without_analog_channels_says_so(tmp_path):
-    ezc3d = pytest.importorskip("ezc3d", reason="needs ezc3d")
-    c = ezc3d.c3d()
-    for key, value in {"RATE": [100.0], "LABELS": ["A", "B"], "UNITS": ["mm"]}.items():
-        c["parameters"]["POINT"][key]["value"] = value
-    c["data"]["points"] = np.ones((4, 2, 5))
-    c.write(str(tmp_path / "x.c3d"))
+    capture(np.ones((4, 2, 5)), "mm").write(str(tmp_path / "x.c3d"))
     assert load_markers(tmp_path / "x.c3d").names == ("A", "B")
     with pytest.raises(ModelError, match="the file holds no analog channels"):
         load_emg(tmp_path / "x.c3d")
