@@ -135,8 +135,7 @@ def _function(module: Module, name: str, head: str, write: Callable[[Builder], N
         b.line("ret void")
         module.define(name, "void", head, b, shared=shared)
 
-    module.once(name, define)
-    return name
+    return module.once(name, define)
 
 
 # ---- the loop ----------------------------------------------------------------------------------------------

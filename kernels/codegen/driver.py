@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core import digest
+
 from .compaction import handed, padded
 from .ir import Builder, Module
 
@@ -50,18 +52,19 @@ def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, be
         _Transfer(b, slots).move(rows.addresses(b), length, reading)
         return
     known = not behind and length <= _MAX_BLOCKS_OF_KNOWN_LENGTH * b.lanes
-    name = "read" if reading else "write"
-    values: dict[str, str | int] = {"ptr %rows": rows.first, "ptr %slots": slots}
+    name, values = "read" if reading else "write", {"ptr %rows": rows.first, "ptr %slots": slots}
     if known and rows.following is None:
         name, inside = f"{name}_{length}_dense_rows", Rows("%rows", 8 * length, None)
     else:
-        values |= {"i64 %stride": rows.stride, "i64 %following": rows.following or b.lanes - 1}
+        following = b.lanes - 1 if rows.following is None else rows.following
+        values |= {"i64 %stride": rows.stride, "i64 %following": following}
         name, inside = f"{name}_{length}_rows" if known else f"{name}_rows", Rows("%rows", "%stride", "%following")
     if not known:
         values["i64 %length"] = length
     if behind:
         offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
-        name, values["ptr %offsets"] = f"{name}_scattered", f"@{b.module.constants(offsets)}"
+        table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
+        name, values["ptr %offsets"] = f"{name}_scattered", f"@{table}"
 
     def define() -> None:
         own = b.module.builder()
@@ -74,8 +77,7 @@ def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, be
         b.module.define(name, "void", ", ".join(values), own, shared=True)
 
     given = ", ".join(f"{parameter.split()[0]} {value}" for parameter, value in values.items())
-    b.module.once(name, define)
-    b.line(f"call void @{name}({given})")
+    b.line(f"call void @{b.module.once(name, define)}({given})")
 
 
 class _Transfer:

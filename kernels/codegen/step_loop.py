@@ -104,8 +104,7 @@ def _read_sample(module: Module, length: int) -> str:
         module.define(name, "void", _SAMPLE, b)
 
     name = f"read_sample_{length}"
-    module.once(name, write)
-    return name
+    return module.once(name, write)
 
 
 def write_steps(plan: StepPlan, module: Module) -> Size:

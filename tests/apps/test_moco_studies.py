@@ -11,13 +11,11 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     BoundaryConstraint,
-    Effort,
     Gauss,
     HermiteSimpson,
     Ipopt,
     PathConstraint,
     Radau,
-    TrackCoordinates,
     Trapezoid,
     load_moco_trajectory,
     moco_trajectory,
@@ -127,28 +125,6 @@ def test_settings_of_the_solver(study):
     assert other.problem.mesh.tolist() == [0.0, 0.25, 1.0]
     for scheme, method in (("legendre-gauss-2", Gauss(2, linear_controls=True)), ("trapezoidal", Trapezoid())):
         assert study(solver=f"<transcription_scheme>{scheme}</transcription_scheme>").problem.method == method
-
-
-def test_goals_become_those_of_a_problem(study):
-    """Weights by name replace those of patterns; a range divides weights of states that are followed."""
-    effort = """<MocoControlGoal name="effort"><divide_by_duration>true</divide_by_duration>
-    <MocoWeightSet name="control_weights_pattern"><objects><MocoWeight name=".*"><weight>0.1</weight></MocoWeight>
-    </objects></MocoWeightSet><exponent>3</exponent></MocoControlGoal>"""
-    follow = f"""<MocoStateTrackingGoal name="way"><weight>10</weight>{REFERENCE}
-    <scale_weights_with_range>true</scale_weights_with_range></MocoStateTrackingGoal>"""
-    squares = '<MocoSumSquaredStateGoal name="still"><pattern>.*speed</pattern></MocoSumSquaredStateGoal>'
-    turn = f"""<MocoOrientationTrackingGoal name="turn">{REFERENCE.replace("reference", "states_reference", 1)}
-    <frame_paths>/bodyset/block</frame_paths></MocoOrientationTrackingGoal>"""
-    off = '<MocoFinalTimeGoal name="off"><enabled>false</enabled></MocoFinalTimeGoal>'
-    problem = study(goals=effort + follow + squares + off + turn, end="1", states="").problem
-    first, second, third, fourth = problem.goals
-    assert first == Effort(3, weights={"motor": 0.1}, mean=True, name="effort")
-    assert isinstance(second, TrackCoordinates)
-    assert (second.names, second.weight) == (("x",), 10.0)
-    assert second.weights["x"] == pytest.approx(1 / np.sin(1.0))
-    assert third.formula({"x_dot": 3.0}) == 9.0
-    assert third.title == "still"
-    assert fourth.orientations.quaternions[-1, 0].tolist() == [1.0, 0.0, 0.0, 0.0]  # of a body that does not turn
 
 
 def test_goals_of_the_ends_are_constraints_or_costs(study):

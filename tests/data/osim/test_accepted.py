@@ -81,12 +81,8 @@ def test_opensim_agrees_on_tendons_of_length_zero(tmp_path, rng, in_opensim):
 
 
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
-@pytest.mark.parametrize("suffix", ["osim", "toml"])
-def test_what_is_accepted_is_written_and_read_back_equal(tmp_path, suffix):
-    model = load_model(write(tmp_path, TEXT))
-    assert [muscle.activation for muscle in model.muscles] == [0.3, 0.3]
-    model.save(tmp_path / f"again.{suffix}")
-    assert load_model(tmp_path / f"again.{suffix}") == model
+def test_activations_of_rigid_tendons_are_read(tmp_path):
+    assert [muscle.activation for muscle in load_model(write(tmp_path, TEXT)).muscles] == [0.3, 0.3]
 
 
 def test_elastic_tendons_of_length_zero_are_rigid_and_reported(tmp_path):

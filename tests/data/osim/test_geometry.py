@@ -26,18 +26,13 @@ OLD = """<OpenSimDocument Version="{version}"><Model name="m"><BodySet><objects>
 
 
 @pytest.mark.parametrize("version", [20302, 30000])
-def test_geometry_of_older_files_is_kept_when_read_and_written(tmp_path, version):
+def test_geometry_of_older_files_is_kept(tmp_path, version):
     path = tmp_path / "old.osim"
     path.write_text(OLD.format(version=version, shown=SHOWN))
-    model = load_model(path)
-    plain, turned = model.system.bodies[-1].shapes
+    plain, turned = load_model(path).system.bodies[-1].shapes
     assert (plain.file, plain.sizes, plain.position) == ("plain.vtp", (2.0, 4.0, 6.0), (0.0, 0.0, 0.0))
     assert (turned.file, turned.sizes, turned.position) == ("turned.vtp", (2.0, 2.0, 2.0), (0.1, 0.2, 0.3))
     np.testing.assert_allclose(rotation_matrix(np.array(turned.orientation)) @ [1.0, 0, 0], [0, 1, 0], atol=1e-15)
-    model.save(tmp_path / "new.osim")
-    again = load_model(tmp_path / "new.osim").system.bodies[-1].shapes
-    assert [(s.file, s.sizes, s.position) for s in again] == [(s.file, s.sizes, s.position) for s in (plain, turned)]
-    np.testing.assert_allclose(again[1].orientation, turned.orientation, atol=1e-15)
 
 
 def test_documents_of_opensim_4_show_no_older_geometry(tmp_path):

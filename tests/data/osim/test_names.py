@@ -46,8 +46,6 @@ def test_the_second_joint_of_a_name_keeps_its_own_frames(tmp_path):
         model = load_model(path)
     assert [body.joint_name for body in model.system.bodies] == ["root", "back", "back_0"]
     assert [body.position[1] for body in model.system.bodies] == [0.0, 0.3, 0.7]
-    model.save(tmp_path / "again.osim")
-    assert load_model(tmp_path / "again.osim", strict=True) == model
     with pytest.raises(ModelError, match="back_0"):
         load_model(path, strict=True)
 
@@ -70,8 +68,6 @@ def test_names_are_those_of_opensim(tmp_path, in_opensim):
 def test_blanks_leave_names_and_references_of_older_files(tmp_path):
     model = load_model(write(tmp_path, OLD))
     assert [limit.coordinate for limit in model.limits] == ["upperturn"]
-    model.save(tmp_path / "again.osim")
-    assert load_model(tmp_path / "again.osim", strict=True) == model
 
 
 def test_text_that_is_no_xml_is_read_where_opensim_reads_it(tmp_path):

@@ -126,19 +126,12 @@ def test_lengths_and_jacobians_are_opensim_s(tmp_path, in_opensim):
     assert np.abs(theirs[..., 1:] - J)[same].max() < 1e-5  # theirs is smooth to 1e-5 where it comes onto a surface
 
 
-def test_files_keep_them(tmp_path):
+def test_an_obstacle_that_is_a_surface_of_contact_is_written_once(tmp_path):
     sphere = ContactSphere("ball", "ground", (0.0, 0.0, 0.0), 0.06)
     floor = ContactHalfSpace("floor", "link_a", (1.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
     force = HuntCrossley("rub", (ContactMaterial((sphere, floor), stiffness=1e6),))
-    model = arm(forces=(force,))
-    model.save(tmp_path / "arm.osim")
-    again = load_model(tmp_path / "arm.osim")
-    assert [path.points for path in again.paths] == [path.points for path in model.paths]
-    for one, other in zip(model.muscles, again.muscles, strict=True):
-        for a, b in zip(one.path.wraps, other.path.wraps, strict=True):
-            np.testing.assert_allclose(a.orientation, b.orientation, atol=1e-15)
-            assert replace(b, orientation=a.orientation) == a
-    assert again.forces == model.forces
+    arm(forces=(force,)).save(tmp_path / "arm.osim")
+    assert load_model(tmp_path / "arm.osim").forces == (force,)
     assert (tmp_path / "arm.osim").read_text().count('<ContactSphere name="ball">') == 1
 
 

@@ -2,23 +2,30 @@
 
 import numpy as np
 import pytest
-from test_loops import OPENSIM, body, file_of, joint
 
 from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
 from myoquat.dynamics import inverse_dynamics, mass_matrix
 from myoquat.joints import ConstantCurvatureJoint, ModelError
 from myoquat.joints.vectors import full
+from tests.data.osim.test_loops import OPENSIM, body, file_of, joint
 
 CENTER, REST, LENGTH = (0.1, 0.2, 0.3), (0.1, -0.05, 0.2), 0.4
 BENT = f"<neutral_angle_x_z_y>{' '.join(map(str, REST))}</neutral_angle_x_z_y><length>{LENGTH}</length>"
 
 
-def rod(folder, bent=BENT, tag="ConstantCurvatureJoint"):
+def link(bent=BENT, tag="ConstantCurvatureJoint"):
+    """A joint from the ground to a body."""
+    text = joint(tag, "j", "ground", (0.1, 0.2, 0.3), "a", (0.0, 0.0, 0.0), 3)
+    return text.replace("</coordinates>", f"</coordinates>{bent}")
+
+
+LINK = link()
+
+
+def rod(folder, *link_of):
     """A file of a body at the end of a rod."""
-    place = ("ground", (0.1, 0.2, 0.3), "a", (0.0, 0.0, 0.0))
-    link = joint(tag, "j", *place, 3).replace("</coordinates>", f"</coordinates>{bent}")
-    return file_of(folder, [body("a", 1.2, CENTER)], [link], name="rod")
+    return file_of(folder, [body("a", 1.2, CENTER)], [link(*link_of)])
 
 
 @pytest.mark.parametrize("span", [1.5, 0.6, 0.1, 1e-3, 1e-8, 0.0])
@@ -38,12 +45,8 @@ def test_the_end_of_an_arc_of_even_curvature(rng, span):
 
 
 def test_files_hold_it(tmp_path):
-    model = load_model(rod(tmp_path), strict=True)
-    assert model.system.bodies[0].joint == ConstantCurvatureJoint(LENGTH, REST)
-    model.save(tmp_path / "back.osim", strict=True)
-    assert load_model(tmp_path / "back.osim", strict=True).system == model.system
-    plain = load_model(rod(tmp_path, ""), strict=True)
-    assert plain.system.bodies[0].joint == ConstantCurvatureJoint(1.0)
+    for bent, expected in ((BENT, ConstantCurvatureJoint(LENGTH, REST)), ("", ConstantCurvatureJoint(1.0))):
+        assert load_model(rod(tmp_path, bent), strict=True).system.bodies[0].joint == expected
 
 
 def test_it_grows_with_its_child(tmp_path):

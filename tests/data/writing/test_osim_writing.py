@@ -55,7 +55,22 @@ from myoquat.muscle.laws import (
     RigidTendonMuscle,
     Thelen2003,
 )
+from tests.data.osim import (
+    test_accepted as accepted,
+    test_frames as frames,
+    test_geometry as geometry,
+    test_groups as groups,
+    test_loops as loops,
+    test_names as names,
+    test_older as older,
+    test_rods as rods,
+)
+from tests.data.osim.forces.test_contact import MODEL as STANDING
+from tests.data.osim.forces.test_passive_forces import MODEL as SOFT
+from tests.data.osim.test_obstacles import arm
 from tests.data.osim.two_bodies import check_like
+from tests.data.tables import write
+from tests.muscle.laws.test_schutte import FILE as SCHUTTE
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 PIECEWISE = ActivationDynamics(0.02, 0.06, "piecewise", minimum_activation=0.01)
@@ -157,18 +172,6 @@ MEDLEY = Model(
 def again(model, path, rotations="file"):
     model.save(path, overwrite=True)
     return load_model(path, rotations)
-
-
-def test_a_file_that_is_read_written_and_read_is_the_same_model(tmp_path):
-    model = load_model(FILE)
-    check_like(again(model, tmp_path / "x.osim"), model)
-
-
-def test_quaternions_are_written_as_the_angles_that_they_were(tmp_path):
-    model = load_model(FILE)
-    check_like(
-        again(model.with_rotations("quaternion"), tmp_path / "x.osim", "quaternion"), model.with_rotations("quaternion")
-    )
 
 
 def test_every_joint_point_and_law_comes_back(tmp_path, rng):
@@ -285,11 +288,41 @@ LAWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.kind)
-def test_laws_come_back(law, tmp_path):
-    dynamics_of = {Thelen2003: replace(PIECEWISE, minimum_activation=0.02)}  # which OpenSim gives it always
-    muscle = replace(MEDLEY.muscles[0], law=law, activation_dynamics=dynamics_of.get(type(law)))
-    check_like(again(replace(MEDLEY, muscles=(muscle,)), tmp_path / "x.osim").muscles[0].law, law)
+FILES = {  # texts of files
+    "leg": FILE.read_text(), "muscles of Schutte": SCHUTTE, "accepted": accepted.TEXT, "joints": names.TWICE,
+    "oldest": names.OLD, "older": older.TEXT, "frames": frames.LANDMARKS, "solids": geometry.SOLIDS.format(more=""),
+    "meshes": geometry.OLD.format(version=30000, shown=geometry.SHOWN), "groups": groups.text_of(40000),
+    **{f"loop: {name}": loops.text_of(*case) for name, case in loops.CASES.items() if name != "carrying its parent"},
+    "rod": loops.text_of([loops.body("a", 1.2)], [rods.LINK]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning", "ignore::myoquat.data.UnsupportedWarning")
+@pytest.mark.parametrize("name", [*FILES, "leg in quaternions"])
+def test_a_file_that_is_read_written_and_read_is_the_same_model(name, tmp_path):
+    """Quaternions are written as the angles that they were."""
+    rotations = "quaternion" if name.endswith("quaternions") else "file"
+    model = load_model(write(tmp_path, FILES[name.removesuffix(" in quaternions")]), rotations)
+    check_like(again(model, tmp_path / "again.osim", rotations), model)
+    if rotations == "file":
+        check_like(again(model, tmp_path / "again.toml"), model)
+
+
+def lawful(law):
+    """The medley with a muscle of a law, and with the activation that OpenSim gives it always."""
+    dynamics = replace(PIECEWISE, minimum_activation=0.02) if isinstance(law, Thelen2003) else None
+    return replace(MEDLEY, muscles=(replace(MEDLEY.muscles[0], law=law, activation_dynamics=dynamics),))
+
+
+MODELS = [SOFT, STANDING, arm(), *map(lawful, LAWS)]
+
+
+@pytest.mark.parametrize("suffix", ["osim", "toml"])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.muscles[0].law.kind if model.muscles else model.name)
+def test_laws_paths_and_forces_come_back(model, suffix, tmp_path):
+    back = again(model, tmp_path / f"x.{suffix}")
+    for part in ("muscles", "forces"):
+        check_like(getattr(back, part), getattr(model, part))
 
 
 THELEN = MEDLEY.muscles[0]

@@ -83,18 +83,6 @@ def test_a_file_gives_the_law_and_its_activation(model):
     assert curved.activation_dynamics == ActivationDynamics(0.1 / 7.667, 0.1 / 1.5, "quadratic")
 
 
-@pytest.mark.parametrize("suffix", [".osim", ".toml"])
-def test_what_is_read_is_written_again(model, tmp_path, suffix):
-    model.save(tmp_path / f"again{suffix}")
-    again = mq.load_model(tmp_path / f"again{suffix}")
-    assert [m.law for m in again.muscles] == [m.law for m in model.muscles]
-    for ours, theirs in zip(again.muscles, model.muscles, strict=True):
-        a, b = ours.activation_dynamics, theirs.activation_dynamics
-        assert (a.activation_time, a.deactivation_time) == pytest.approx(
-            (b.activation_time, b.deactivation_time), 1e-15
-        )
-
-
 test_numbers_that_cannot_be_name_their_line = rejected(
     FILE, "bad.osim",
     ("<time_scale>0.125", "<time_scale>0", "time_scale> must be positive"),

@@ -25,7 +25,6 @@ from myoquat.muscle.forces import (
     HuntCrossley,
     SmoothSphereHalfSpace,
 )
-from myoquat.muscle.parameters import parameter_index
 from tests.data.osim.two_bodies import body, check_accelerations, comes_back
 from tests.data.tables import rejected
 
@@ -46,7 +45,8 @@ SYSTEM = ArticulatedSystem(
     ),
     gravity=(0.0, -9.80665, 0.0),
 )
-FLOOR = ContactHalfSpace("floor", "ground", (0.1, 0.02, 0.0), (0.1, 1.0, -0.05))
+UP = np.array([0.1, 1.0, -0.05]) / np.linalg.norm([0.1, 1.0, -0.05])
+FLOOR = ContactHalfSpace("floor", "ground", (0.1, 0.02, 0.0), tuple(UP.tolist()))
 HEEL = ContactSphere("heel", "foot", (-0.05, -0.02, 0.01), 0.06)
 BALL = ContactSphere("ball", "toes", (0.05, -0.03, -0.01), 0.05)
 WALL = ContactSphere("wall", "ground", (0.33, 0.1, 0.0), 0.15)
@@ -100,16 +100,6 @@ def test_derivatives_are_finite_at_rest_and_apart(case):
         at = np.zeros(8)
         at[1] = height
         assert np.isfinite(np.array(slope(at, np.zeros(8)))).all()
-
-
-def test_contacts_come_back_equal(tmp_path):
-    back = comes_back(MODEL, tmp_path)
-    read = parameter_index(back).locations
-    for name, place in parameter_index(MODEL).locations.items():
-        if name.startswith("forces.") and ".normal." not in name:
-            assert read[name].value == pytest.approx(place.value, abs=1e-15)
-    normal = back.forces[0].materials[0].surfaces[0].normal
-    np.testing.assert_allclose(np.cross(normal, FLOOR.normal), 0, atol=1e-15)
 
 
 # ---- exact solutions ---------------------------------------------------------------------------------------
@@ -197,8 +187,7 @@ def test_ground_reactions_are_the_wrenches_on_the_bodies(tmp_path, rng):
         f_ext = wrench_at(SYSTEM, q, name, found.force[:, k], found.torque[:, k] + np.cross(arm, found.force[:, k]))
         tau += external_force(SYSTEM, q, f_ext)
     np.testing.assert_allclose(tau, limit_torques(model, q, u), atol=1e-9 * np.abs(tau).max())
-    n = np.array(FLOOR.normal) / np.linalg.norm(FLOOR.normal)
-    assert (found.force @ n >= 0).all()
+    assert (found.force @ UP >= 0).all()
     found.save(tmp_path / "grf.xml")
     back = load_forces(tmp_path / "grf.xml")
     assert back.bodies == found.bodies
