@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.data import Motion
-from myoquat.joints import Body
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 
 ORIGIN = (0.0, 0.0, 0.0)
@@ -33,6 +33,14 @@ def on_ball(name, **more):
 
 def afloat(name, **more):
     return on_joint(name, FloatingJoint(), **more)
+
+
+def limbs(mass=1.0, **coordinates):
+    """Bones on hinges about z, of which each hangs 0.4 m below the one before: names of bones and coordinates."""
+    bone = {"mass": mass, "center_of_mass": (0.0, -0.2, 0.0), "inertia": 0.01 * mass}
+    above = zip(coordinates.items(), ("ground", *coordinates), (0.0, *(-0.4,) * len(coordinates)), strict=False)
+    bodies = (on_hinge(name, "z", angle, parent, (0.0, y, 0.0), **bone) for (name, angle), parent, y in above)
+    return ArticulatedSystem(tuple(bodies), gravity=(0.0, -9.81, 0.0))
 
 
 def at_rest(model, time=(0.0, 0.1), poses=None):

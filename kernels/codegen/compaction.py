@@ -135,7 +135,8 @@ def _function(module: Module, name: str, head: str, write: Callable[[Builder], N
         b.line("ret void")
         module.define(name, "void", head, b, shared=shared)
 
-    return module.once(name, define)
+    module.once(name, define)
+    return name
 
 
 # ---- the loop ----------------------------------------------------------------------------------------------

@@ -130,31 +130,32 @@ def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
 # ---- tables ------------------------------------------------------------------------------------------------
 
 
-def _write_lookup(module: Module, name: str, frame: Frame, table: Lookup, result: Port | None) -> Call:
+def _write_lookup(module: Module, name: str, frame: Frame, lookup: Lookup, result: Port | None) -> Call:
     """A search in a table on slots of its own: `void name(ptr x, ptr entries)`, written at first use. For every lane of
     x it gives the entries one after the other in slots of as many lanes."""
-    name = f"lookup_{table.identity()[:16]}_{module.lanes}"
-    own = take_ports(frame, {"x": 1, "entries": table.gives})
+    name = f"lookup_{lookup.identity()[:16]}_{module.lanes}"
+    own = take_ports(frame, {"x": 1, "entries": lookup.gives})
 
     def write() -> None:
-        numbers = table.halved()
-        module.constants(f"{name}_table", numbers)
+        numbers = lookup.halved()
+        table = module.constants(numbers)
         b = module.builder(1)
         with b.loop(0, module.lanes) as lane:
             own = b.let(f"mul i64 {lane}, 8")
-            where = _search(b, f"@{name}_table", b.load(b.offset("%x", own)), numbers.shape[1])
-            entry = b.offset(f"@{name}_table", b.let(f"mul i64 {where}, 8"))
+            where = _search(b, f"@{table}", b.load(b.offset("%x", own)), numbers.shape[1])
+            entry = b.offset(f"@{table}", b.let(f"mul i64 {where}, 8"))
             target = b.offset("%entries", own)
-            for k in range(table.gives):
+            for k in range(lookup.gives):
                 found = b.load(b.offset(entry, 8 * numbers.shape[1] * (k + 1)))
                 b.store(found, b.offset(target, 8 * module.lanes * k))
         b.line("ret void")
         module.define(name, "void", "ptr %x, ptr %entries", b)
 
-    steps = len(table.knots).bit_length() + table.gives
+    steps = len(lookup.knots).bit_length() + lookup.gives
     x, entries = own.values()
+    module.once(name, write)
     return Call(
-        module.once(name, write), slots_of([x]), slots_of([entries]), Cost(steps, NANOSECONDS_PER_OPERATION * steps),
+        name, slots_of([x]), slots_of([entries]), Cost(steps, NANOSECONDS_PER_OPERATION * steps),
         arrays=(x.slot, entries.slot),
     )  # fmt: skip
 
@@ -196,15 +197,16 @@ def _shared(module: Module, formula: Traced, *pointers: str) -> tuple[str, Cost,
     """The name of a function that several others call, on a frame of its own; its cost, and the bytes of the frame. It
     is written at first use. What it takes, in the order of its inputs, and what it gives lies at these pointers."""
     name, signature = f"function_{formula.identity()[:16]}", formula.signature
-    if name not in module.shared:
+
+    def write() -> tuple[Cost, int]:
         frame = Frame(module)
         ports = zip(pointers, [*signature.input_sizes, *signature.output_sizes], strict=True)
         *takes, gives = (Port(0, length, pointer) for pointer, length in ports)
         inputs, (output,) = dict(zip(signature.inputs, takes, strict=True)), signature.outputs
         cost = write_formula(formula, module, name, frame, inputs, {output: gives}, pointers)
-        module.shared[name] = name, cost, frame.finish()
-    known: tuple[str, Cost, int] = module.shared[name]
-    return known
+        return cost, frame.finish()
+
+    return name, *module.once(name, write)
 
 
 def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, result: Port | None) -> Call:
@@ -245,7 +247,8 @@ def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, result
     frame.call(loop_bytes(module.lanes, state, size) if several else size + 8 * module.lanes * state)
     operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
     arrays = (own["start"].slot,)
-    return Call(module.once(function, write), operands, results, cost.times(loop.count), CallForm.BEHIND, arrays)
+    module.once(function, write)
+    return Call(function, operands, results, cost.times(loop.count), CallForm.BEHIND, arrays)
 
 
 def _block_loop(b: Builder, step: str, loop: WhileLoop, own: str, several: bool) -> None:

@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core import digest
-
 from .compaction import handed, padded
 from .ir import Builder, Module
 
@@ -52,19 +50,18 @@ def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, be
         _Transfer(b, slots).move(rows.addresses(b), length, reading)
         return
     known = not behind and length <= _MAX_BLOCKS_OF_KNOWN_LENGTH * b.lanes
-    name, values = "read" if reading else "write", {"ptr %rows": rows.first, "ptr %slots": slots}
+    name = "read" if reading else "write"
+    values: dict[str, str | int] = {"ptr %rows": rows.first, "ptr %slots": slots}
     if known and rows.following is None:
         name, inside = f"{name}_{length}_dense_rows", Rows("%rows", 8 * length, None)
     else:
-        following = b.lanes - 1 if rows.following is None else rows.following
-        values |= {"i64 %stride": rows.stride, "i64 %following": following}
+        values |= {"i64 %stride": rows.stride, "i64 %following": rows.following or b.lanes - 1}
         name, inside = f"{name}_{length}_rows" if known else f"{name}_rows", Rows("%rows", "%stride", "%following")
     if not known:
         values["i64 %length"] = length
     if behind:
         offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
-        table = b.module.constants_unless_known(f"offsets_{digest(offsets.tobytes())[:16]}", offsets)
-        name, values["ptr %offsets"] = f"{name}_scattered", f"@{table}"
+        name, values["ptr %offsets"] = f"{name}_scattered", f"@{b.module.constants(offsets)}"
 
     def define() -> None:
         own = b.module.builder()
@@ -77,7 +74,8 @@ def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, be
         b.module.define(name, "void", ", ".join(values), own, shared=True)
 
     given = ", ".join(f"{parameter.split()[0]} {value}" for parameter, value in values.items())
-    b.line(f"call void @{b.module.once(name, define)}({given})")
+    b.module.once(name, define)
+    b.line(f"call void @{name}({given})")
 
 
 class _Transfer:

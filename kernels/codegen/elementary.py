@@ -426,6 +426,6 @@ def _called(b: Builder, name: str, wide: Builder, arguments: Sequence[str]) -> l
         listed = ", ".join(f"{T} {x}" for x in parameters)
         module.define(f"{start}_{name}", returned, listed, inside, shared=True)
 
-    function = module.once(f"{start}_{name}", write)
-    value = b.let(f"call {returned} @{function}({', '.join(f'{T} {x}' for x in arguments)})")
+    module.once(f"{start}_{name}", write)
+    value = b.let(f"call {returned} @{start}_{name}({', '.join(f'{T} {x}' for x in arguments)})")
     return [b.let(f"extractvalue {pair} {value}, {k}") for k in range(2)] if returned == pair else [value]

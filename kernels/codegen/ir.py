@@ -9,9 +9,13 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+from myoquat.core import BoundedTable, digest
+
+T = TypeVar("T")
 
 METADATA = "!0 = !{}"  # of loads of what nothing writes
 _TYPES = {"F": "double", "I": "i64", "B": "i1"}  # of lanes: their letter in the name of a type
@@ -96,6 +100,37 @@ def double(x: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
 
+_SECTIONS = ("declarations", "constants", "functions")  # of the text of a module
+
+
+class _Entry(NamedTuple):
+    """What a module holds under a name: how units know it in which it does not stand, and its text. A `shared` function
+    is a unit by itself; a `quick` one is not worth optimizing."""
+
+    section: str
+    name: str
+    known: str
+    text: str
+    shared: bool = False
+    quick: bool = False
+
+
+class _Part(NamedTuple):
+    """What is written once: its entries, in order, among them other parts by name; and what `write` returned."""
+
+    entries: "list[_Entry | tuple[str, _Part]]"
+    result: Any
+
+    @property
+    def characters(self) -> int:
+        """Of its own entries."""
+        return sum(len(entry.text) for entry in self.entries if isinstance(entry, _Entry))
+
+
+_MAX_KEPT_CHARACTERS = 2**24
+_written: BoundedTable[_Part] = BoundedTable(_MAX_KEPT_CHARACTERS, lambda part: part.characters)
+
+
 class Module:
     """An LLVM module for W lanes; `fma` says whether the processor has a fused multiply-add.
 
@@ -109,23 +144,32 @@ class Module:
         self.blocks = 1
         self.fma = fma
         self.width = width
-        self._functions: dict[str, str] = {}
-        self._globals: list[str] = []
-        self._declarations: dict[str, str] = {}
-        self._names_of_numbers: dict[bytes, str] = {}
+        self._held: dict[str, dict[str, str]] = {section: {} for section in (*_SECTIONS, "expected")}
         self._units = units
-        self.shared: dict[str, Any] = {}  # what is known of functions that several others call, by name
+        self._parts: dict[str, _Part] = {}
+        self._open: list[list[Any]] = []  # the entries of parts that are being written, the innermost last
 
     def builder(self, lanes: int | None = None) -> "Builder":
         """A builder for one more function of this module, of its own lanes unless others are named."""
         return Builder(self, self.lanes if lanes is None else lanes)
 
+    def _add(self, entry: _Entry) -> None:
+        """Hold one more entry, unless it is there."""
+        if self._open:
+            self._open[-1].append(entry)
+        held = self._held[entry.section]
+        if entry.name in held:
+            return
+        held[entry.name] = entry.text
+        if self._units and entry.section == "functions":
+            self._units.define(entry.name, entry.known, entry.text, entry.shared, entry.quick)
+        elif self._units:
+            self._units.know(entry.name, entry.known)
+
     def declare(self, result: str, name: str, arguments: Iterable[str]) -> None:
         """Name a function from outside: an intrinsic or one of libm."""
-        if name not in self._declarations:
-            self._declarations[name] = line = f"declare {result} @{name}({', '.join(arguments)})"
-            if self._units:
-                self._units.know(name, line)
+        line = f"declare {result} @{name}({', '.join(arguments)})"
+        self._add(_Entry("declarations", name, line, line))
 
     def define(
         self,
@@ -141,46 +185,67 @@ class Module:
         A `shared` function is the same in all kernels: a unit of its own, which a process compiles once. A `quick` one
         is not worth optimizing."""
         head = _head(name, result, parameters, facts)
-        self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
-        if self._units:
-            self._units.define(name, f"declare {head}", text, shared, quick)
+        text = "\n".join([f"define {head} {{", *body.lines, "}"])
+        self._add(_Entry("functions", name, f"declare {head}", text, shared, quick))
 
-    def expect(self, name: str, parameters: str = "ptr %frame") -> str:
-        """Name of a function without a result that is defined later."""
-        if self._units:
-            self._units.know(name, f"declare {_head(name, 'void', parameters)}")
-        return name
+    def expect(self, name: str, parameters: str = "ptr %frame") -> None:
+        """A function without a result that is defined later."""
+        self._add(_Entry("expected", name, f"declare {_head(name, 'void', parameters)}", ""))
 
-    def once(self, name: str, write: Callable[[], None]) -> str:
-        """Name of a function that `write` defines, written at its first use."""
-        if name not in self._functions:
-            self._functions[name] = ""  # a placeholder keeps the order of first use
-            write()
-        return name
+    def once(self, name: str, write: Callable[[], T]) -> T:
+        """What `write` returns, which defines the function @name and all that it needs, at its first use.
 
-    def constants(self, name: str, values: np.ndarray) -> None:
-        """A constant array @name of float64 or int64 numbers, in C order.
+        The name says what the function depends on beside the lanes and the processor: a process writes it for the first
+        kernel, and copies it into others.
+        """
+        part = self._parts.get(name)
+        if part is None:
+            new: list[_Part] = []
+
+            def make() -> _Part:
+                self._open.append([])
+                try:
+                    result = write()
+                finally:
+                    entries = self._open.pop()
+                new.append(_Part(entries, result))
+                return new[0]
+
+            part = _written.get((name, self.lanes, self.blocks, self.fma, self.width), make)
+            self._parts[name] = part
+            if not new:
+                self._copy(part)
+        if self._open:
+            self._open[-1].append((name, part))
+        result: T = part.result
+        return result
+
+    def _copy(self, part: _Part) -> None:
+        """Hold the entries of a part, and of those that it needs."""
+        self._open.append([])  # to the parts around it, it is one entry
+        for entry in part.entries:
+            if isinstance(entry, _Entry):
+                self._add(entry)
+            elif entry[0] not in self._parts:
+                self._parts[entry[0]] = entry[1]
+                self._copy(entry[1])
+        self._open.pop()
+
+    def constants(self, values: np.ndarray) -> str:
+        """Name of a constant array of float64 or int64 numbers, in C order, which says what they are.
 
         Its bytes are one word of the assembly, in this machine's order: a word for every number takes long to read.
         """
         data = np.ascontiguousarray(values).tobytes()
+        name = f"numbers_{digest(data)[:16]}"
         written = "\\" + data.hex("\\") if data else ""
-        self._globals.append(f'@{name} = internal constant [{len(data)} x i8] c"{written}", align 64')
-        if self._units:
-            self._units.know(name, self._globals[-1])
-
-    def constants_unless_known(self, name: str, values: np.ndarray) -> str:
-        """Name of a constant array of these numbers: one that is there already, or else `name`, which is defined."""
-        known = self._names_of_numbers.setdefault(values.tobytes(), name)
-        if known == name:
-            self.constants(name, values)
-        return known
+        line = f'@{name} = internal constant [{len(data)} x i8] c"{written}", align 64'
+        self._add(_Entry("constants", name, line, line))
+        return name
 
     def text(self) -> str:
         """The whole module as assembly."""
-        listed = (self._declarations, self._functions)
-        declarations, functions = ("\n".join(texts.values()) for texts in listed)
-        return "\n".join([ALIASES, declarations, *self._globals, functions, METADATA, ""])
+        return "\n".join([ALIASES, *("\n".join(self._held[x].values()) for x in _SECTIONS), METADATA, ""])
 
 
 def _head(name: str, result: str, parameters: str, facts: str = "") -> str:

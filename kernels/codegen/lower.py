@@ -279,8 +279,8 @@ class _Straight:
         # Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots.
         fixed = [(nodes[i].number, place) for i, place in part.passed if nodes[i].operation == "const"]
         moved = [(self._place(i), place) for i, place in part.passed if nodes[i].operation != "const"]
-        slots.copy(b, f"{name}_copies", [(here, there) for here, there in moved if here != there])
-        slots.fill(b, f"{name}_constants", fixed)
+        slots.copy(b, [(here, there) for here, there in moved if here != there])
+        slots.fill(b, fixed)
         b.line("ret void")
         reach = {base: f" dereferenceable({8 * b.lanes * (slot + 1)})" for base, slot in self.last.items()}
         listed = ", ".join(f"ptr align 8{reach.get(p, '')} {p}" for p in self.parameters)
@@ -361,8 +361,8 @@ def write_rows(
         if width > 1:
             over = b.let(f"icmp sgt i64 {counter}, {count - width}")
             row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")
-        pointers = _pointers(b, f"{name}_offsets", row, firsts)
-        own = _own_numbers(b, f"{name}_numbers", row, numbers, 1 if width > 1 else numbers.shape[1])
+        pointers = _pointers(b, row, firsts)
+        own = _own_numbers(b, row, numbers, 1 if width > 1 else numbers.shape[1])
         sources = [(pointers.get(laid.first.tobytes(), "%frame"), slot) for laid in takes for slot in laid.behind]
         targets = list[_Target]()
         for laid, mode in zip(gives, rows.modes or ["store"] * len(gives), strict=True):
@@ -415,21 +415,20 @@ def _rows_at_once(module: Module, rows: TracedRows, laid: Sequence[_Laid], count
     return width
 
 
-def _pointers(b: Builder, name: str, row: str, slots: Mapping[bytes, np.ndarray]) -> dict[bytes, str]:
+def _pointers(b: Builder, row: str, slots: Mapping[bytes, np.ndarray]) -> dict[bytes, str]:
     """Pointers to slots (k,) of a row."""
     if not slots:
         return {}
-    b.module.constants(name, 8 * b.module.lanes * np.stack(list(slots.values()), axis=-1))
-    line = b.offset(f"@{name}", b.let(f"mul i64 {row}, {8 * len(slots)}"))
+    table = b.module.constants(8 * b.module.lanes * np.stack(list(slots.values()), axis=-1))
+    line = b.offset(f"@{table}", b.let(f"mul i64 {row}, {8 * len(slots)}"))
     return {key: b.offset("%frame", b.load(b.offset(line, 8 * k), "i64")) for k, key in enumerate(slots)}
 
 
-def _own_numbers(b: Builder, name: str, row: str, numbers: np.ndarray, stride: int) -> str:
+def _own_numbers(b: Builder, row: str, numbers: np.ndarray, stride: int) -> str:
     """Where the numbers of a row begin."""
     if not numbers.size:
         return ""
-    b.module.constants(name, numbers)
-    return b.offset(f"@{name}", b.let(f"mul i64 {row}, {8 * stride}"))
+    return b.offset(f"@{b.module.constants(numbers)}", b.let(f"mul i64 {row}, {8 * stride}"))
 
 
 def _address(b: Builder, pointer: str, slot: int) -> str:

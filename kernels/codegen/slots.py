@@ -30,34 +30,34 @@ class Place(NamedTuple):
         return b.slot(self.base, self.slot)
 
 
-def copy(b: Builder, name: str, pairs: Sequence[tuple[Place, Place]]) -> None:
-    """From slots to others, by tables of that name if they are many."""
+def copy(b: Builder, pairs: Sequence[tuple[Place, Place]]) -> None:
+    """From slots to others, by tables if they are many."""
     by_bases: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for source, target in pairs:
         by_bases.setdefault((source.base, target.base), []).append((source.slot, target.slot))
-    for number, ((here, there), moves) in enumerate(by_bases.items()):
+    for (here, there), moves in by_bases.items():
         if len(moves) <= _MAX_UNROLLED_MOVES:
             for first, second in moves:
                 b.store(b.load(b.slot(here, first)), b.slot(there, second))
             continue
         offsets = np.array(moves, dtype=np.int64) * (8 * b.lanes)
-        table = b.module.constants_unless_known(f"{name}_{number}", offsets)
+        table = b.module.constants(offsets)
         with b.loop(0, 16 * len(moves), 16) as at:
             row = b.offset(f"@{table}", at)
             taken, given = (b.load(b.offset(row, 8 * j), "i64") for j in (0, 1))
             b.store(b.load(b.offset(here, taken)), b.offset(there, given))
 
 
-def fill(b: Builder, name: str, values: Sequence[tuple[float, Place]]) -> None:
-    """Constants into slots (number, slot); many are copied from a table of that name."""
+def fill(b: Builder, values: Sequence[tuple[float, Place]]) -> None:
+    """Constants into slots (number, slot); many are copied from a table."""
     if len(values) <= _MAX_UNROLLED_MOVES:
         for number, place in values:
             b.store(number, place.of(b))
         return
     distinct = {double(number): number for number, _ in values}
     slot_of = {bits: k for k, bits in enumerate(distinct)}
-    table = f"@{b.module.constants_unless_known(name, np.repeat([*distinct.values()], b.lanes))}"
-    copy(b, f"{name}_targets", [(Place(slot_of[double(number)], table), place) for number, place in values])
+    table = f"@{b.module.constants(np.repeat([*distinct.values()], b.lanes))}"
+    copy(b, [(Place(slot_of[double(number)], table), place) for number, place in values])
 
 
 def turns(b: Builder, length: int) -> Iterator[At]:

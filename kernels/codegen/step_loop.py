@@ -104,7 +104,8 @@ def _read_sample(module: Module, length: int) -> str:
         module.define(name, "void", _SAMPLE, b)
 
     name = f"read_sample_{length}"
-    return module.once(name, write)
+    module.once(name, write)
+    return name
 
 
 def write_steps(plan: StepPlan, module: Module) -> Size:

@@ -72,6 +72,12 @@ def ball_leg(leg) -> Model:
     return leg.with_rotations("quaternion")
 
 
+@pytest.fixture(params=["leg", "ball_leg"])
+def model(request) -> Model:
+    """The leg in angles, and with quaternions."""
+    return request.getfixturevalue(request.param)
+
+
 def wandering(model: Model, rng: Any, frames: int = 200, speed: float = 3.0) -> Motion:
     """Quaternions wander over the whole sphere, hinges within their ranges, couplers followed, at 100 Hz."""
     system, time = model.system, np.arange(frames) / 100
@@ -85,6 +91,16 @@ def wandering(model: Model, rng: Any, frames: int = 200, speed: float = 3.0) -> 
     q[:, names.index("shank_angle")] = -1 + 0.9 * np.sin(7 * time)
     follow(model.couplers, system, q)
     return Motion(system, time, q)
+
+
+def edited(path, *pairs):
+    """The path of a file in which texts are replaced: old and new ones by turns."""
+    text = path.read_text()
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
 
 
 def shown(model: Model, motion: Any, noise: float = 0.0, rng: Any = None) -> Markers:

@@ -21,7 +21,8 @@ from myoquat.muscle import Muscle, PathPoint, PrescribedInput, equilibrium_state
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Ligament, Millard2012, PathSpring
 from myoquat.muscle.states import state_names
-from tests.bodies import on_hinge
+from tests.analysis.motion.conftest import edited
+from tests.bodies import limbs
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -39,14 +40,9 @@ RESERVE = """<CoordinateActuator name="{0}"><coordinate>{1}</coordinate><min_con
 @pytest.fixture(scope="module")
 def arm():
     """Two links in a plane and a muscle over both."""
-    bones = {"mass": 1.0, "center_of_mass": (0.0, -0.1, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
-    bodies = (
-        on_hinge("shank", "z", "knee", joint_name="knee", **bones),
-        on_hinge("foot", "z", "ankle", parent="shank", joint_name="ankle", position=(0.0, -0.4, 0.0), **bones),
-    )
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
     muscle = Muscle("calf", path, law=Millard2012(500.0, 0.3, 0.25, tendon="rigid", damping=0.0))
-    return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)), (muscle,), name="arm")
+    return mq.Model(limbs(0.5, shank="knee", foot="ankle"), (muscle,), name="arm")
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +115,7 @@ def test_what_is_not_known_is_left_out_by_name(folder):
 
 def test_times_that_a_setup_lacks_are_opensims(folder):
     path = setup(folder, "coordinates", '<Kinematics name="K"/>')
-    path.write_text(path.read_text().replace("<final_time>0.4</final_time>", ""))
+    edited(path, "<final_time>0.4</final_time>", "")
     with pytest.warns(UserWarning, match="default where there is no <final_time>, 1 s"):
         assert read_setup(path).times == (0.1, 1.0)
 
@@ -135,9 +131,7 @@ def test_speeds_of_a_file_are_taken(folder):
             mq.data.save_table(
                 speeds + more * np.sin(9 * speeds.index.to_numpy())[:, None], folder / "u.sto", overwrite=True
             )
-            path.write_text(
-                path.read_text().replace("<initial_time>", "<speeds_file>u.sto</speeds_file><initial_time>")
-            )
+            edited(path, "<initial_time>", "<speeds_file>u.sto</speeds_file><initial_time>")
         run_setup(path)
         tables.append(load_table(folder / "out" / "walk_Kinematics_u.sto"))
     t = tables[0].index.to_numpy()[:, None]
@@ -155,7 +149,7 @@ def test_forces_hold_their_ends_for_half_a_step(folder):
     path = setup(folder, "states", reactions, CONTROLS)
     time = np.linspace(0.1001, 0.3999, 30)
     table = pd.DataFrame({"calf": 50 + time, "motor": 7 * time, "reserve_ankle": 0.0}, pd.Index(time, name="time"))
-    moment = "knee_on_shank_in_ground_mz"
+    moment = "shank_on_shank_in_ground_mz"
     save_table(table.drop(columns="motor"), folder / "f.sto")
     with pytest.warns(MotionWarning, match="f.sto is not used: it lacks motor"):
         run_setup(path)
@@ -181,8 +175,7 @@ def test_forces_hold_their_ends_for_half_a_step(folder):
     ],
 )
 def test_broken_analyses_are_named(folder, old, new, message):
-    path = setup(folder, "states", MOVES)
-    path.write_text(path.read_text().replace(old, new))
+    path = edited(setup(folder, "states", MOVES), old, new)
     with pytest.raises(ValueError, match=message):
         run_setup(path)
     assert not (folder / "out").exists()
@@ -246,7 +239,7 @@ def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     (folder / "controls.xml").write_text(SET.replace("motor", "own"))
     analyses = MOVES + MUSCLES + REACTIONS + REPORTER + FORCES if source == "states" else OPTIMAL.format(power=2)
     path = setup(folder, source, analyses, CONTROLS if source == "states" else "")
-    path.write_text(path.read_text().replace("<AnalysisSet>", f"{LOADED}<AnalysisSet>"))
+    edited(path, "<AnalysisSet>", f"{LOADED}<AnalysisSet>")
     (folder / "loads.xml").write_text(LOADS)
     t = np.arange(60)[:, None] / 100
     pushed = pd.DataFrame(10 * np.sin(3 * t + np.arange(9)), pd.Index(t[:, 0], name="time"), PUSHED)

@@ -10,14 +10,14 @@ import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.recruitment import computed_muscle_control
 from myoquat.apps.opensim_tools import forward, run_setup
-from myoquat.data import load_table
+from myoquat.data import Motion, load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError
 from myoquat.joints.functions import Constant
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
-from tests.bodies import on_hinge
+from tests.bodies import limbs
 
 SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
@@ -37,19 +37,15 @@ MOTORS = """<ActuatorSet><objects><CoordinateActuator name="motor"><coordinate>k
 @pytest.fixture
 def folder(tmp_path):
     """A limb on a hinge with two muscles, its swing, and what a setup names."""
-    bone = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
-    limb = on_hinge("limb", "z", "knee", **bone)
     muscles = []
     for name, side in (("front", 0.1), ("back", -0.1)):
         path = (PathPoint("ground", (side, 0.2, 0.0)), PathPoint("limb", (side / 2, -0.1, 0.0)))
         law = Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0)
         muscles.append(Muscle(name, path, law=law, activation_dynamics=DYNAMICS))
-    model = mq.Model(mq.ArticulatedSystem((limb,), gravity=(0.0, -9.81, 0.0)), tuple(muscles), name="limb")
+    model = mq.Model(limbs(limb="knee"), tuple(muscles), name="limb")
     model.save(tmp_path / "limb.osim")
     t = np.arange(0.0, 0.35, 0.005)
-    rows = "\n".join(f"{x:.17g}\t{20 * np.sin(6 * x):.17g}" for x in t)
-    header = f"swing\nnRows={len(t)}\nnColumns=2\ninDegrees=yes\nendheader\ntime\tknee\n"
-    (tmp_path / "swing.mot").write_text(f"{header}{rows}\n")
+    Motion(model, t, np.radians(20 * np.sin(6 * t))[:, None]).save(tmp_path / "swing.mot")
     files = {"setup": SETUP, "tasks": TASKS.format(40, ""), "motors": MOTORS, "limits": "<ControlSet/>"}
     for name, text in files.items():
         (tmp_path / f"{name}.xml").write_text(text)
@@ -120,16 +116,12 @@ def test_setups_that_have_no_equal(folder):
 def test_a_coordinate_without_a_task_is_left_free(folder):
     """A hip without a task over a knee with one. Both have motors, and effort f^2 over their strengths squared. Values
     of OpenSim 4.6's CMCTool with the same files and a window of 1 ms [degrees]."""
-    bone = {"mass": 2.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.02, 0.02, 0.02, 0.0, 0.0, 0.0)}
-    thigh = on_hinge("thigh", "z", "hip", **bone)
-    shank = on_hinge("shank", "z", "knee", parent="thigh", position=(0.0, -0.4, 0.0), **bone)
     motors = CoordinateActuator("a", "hip", optimal_force=5.0), CoordinateActuator("b", "knee", optimal_force=20.0)
-    model = mq.Model(mq.ArticulatedSystem((thigh, shank), gravity=(0.0, -9.81, 0.0)), actuators=motors, name="limb")
+    model = mq.Model(limbs(2.0, thigh="hip", shank="knee"), actuators=motors, name="limb")
     model.save(folder / "limb.osim", overwrite=True)
     t = np.arange(0.0, 0.65, 0.005)
-    rows = "\n".join(f"{x:.17g}\t{0.3 + 0.2 * np.sin(3 * x):.17g}\t{0.4 * np.sin(5 * x):.17g}" for x in t)
-    header = f"swing\nversion=1\nnRows={len(t)}\nnColumns=3\ninDegrees=no\nendheader\ntime\thip\tknee\n"
-    (folder / "swing.mot").write_text(f"{header}{rows}\n")
+    swing = np.stack([0.3 + 0.2 * np.sin(3 * t), 0.4 * np.sin(5 * t)], axis=1)
+    Motion(model, t, swing).save(folder / "swing.mot", overwrite=True)
     setup = SETUP.replace("<force_set_files>motors.xml</force_set_files>", "").replace("0.18<", "0.4<")
     setup = setup.replace("<constraints_file>limits.xml</constraints_file>", "")
     (folder / "setup.xml").write_text(setup.replace(">0.1<", ">0<"))

@@ -29,7 +29,8 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import PathActuator, Thelen2003
-from tests.bodies import on_hinge
+from tests.analysis.motion.conftest import edited
+from tests.bodies import limbs, on_hinge
 
 SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
@@ -68,9 +69,6 @@ def storage(name, labels, rows):
 @pytest.fixture
 def folder(tmp_path):
     """A thigh, whose hinge is locked but for a start elsewhere, and a shank with two elastic muscles."""
-    bone = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
-    thigh = on_hinge("thigh", "z", "hip", **bone)
-    shank = on_hinge("shank", "z", "knee", parent="thigh", position=(0.0, -0.4, 0.0), **bone)
     muscles = []
     for name, side in (("front", 0.05), ("back", -0.05)):
         path = (PathPoint("thigh", (side, -0.1, 0.0)), PathPoint("shank", (side, -0.1, 0.0)))
@@ -79,7 +77,7 @@ def folder(tmp_path):
     heel = ContactSphere("heel", "shank", (0.0, -0.4, 0.0), 0.05)
     floor = ContactHalfSpace("floor_plane", "ground", (0.0, -0.81, 0.0), (0.0, 1.0, 0.0))
     model = mq.Model(
-        mq.ArticulatedSystem((thigh, shank), gravity=(0.0, -9.81, 0.0)),
+        limbs(thigh="hip", shank="knee"),
         tuple(muscles),
         name="limb",
         coordinates=(Coordinate("hip", locked=True), Coordinate("knee")),
@@ -234,13 +232,12 @@ def test_springs_and_what_has_no_column(tmp_path):
 )
 def test_setups_that_cannot_be(folder, old, new, words):
     assert isinstance(read_setup(folder / "setup.xml"), ForwardSetup)
-    (folder / "setup.xml").write_text(SETUP.replace(old, new))
     with pytest.raises(ModelError, match=words):
-        read_setup(folder / "setup.xml")
+        read_setup(edited(folder / "setup.xml", old, new))
 
 
 def test_states_after_the_end_are_refused(folder):
-    (folder / "setup.xml").write_text(SETUP.replace("0.105", "0.05").replace("<final_time>0.3", "<final_time>0.06"))
+    edited(folder / "setup.xml", "0.105", "0.05", "<final_time>0.3", "<final_time>0.06")
     text = (folder / "states.sto").read_text().splitlines()
     (folder / "states.sto").write_text("\n".join(text[:7] + text[9:]).replace("nRows=4", "nRows=2") + "\n")
     with pytest.raises(ModelError, match=r"not before 0\.06 s"):

@@ -23,12 +23,6 @@ SENSORS = (
 )
 
 
-@pytest.fixture(params=["leg", "ball_leg"])
-def model(request):
-    """The leg in angles, and with quaternions."""
-    return request.getfixturevalue(request.param)
-
-
 # ---- the equations -----------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """Sensors placed on bodies and followed: by functions, by setup files, and by OpenSim's tools on the same files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fuzz.setups import PLACER, TRACKING
@@ -9,9 +11,10 @@ from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Motion, Orientations, load_table
 from myoquat.data.osim.sets import read_sensor_frames
 from myoquat.joints import ModelError, quaternion_multiply
-from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix
+from myoquat.joints.quaternion import quaternion_conjugate
 from myoquat.joints.sequences import axis_quaternion
 from myoquat.muscle.coordinates import follow
+from tests.analysis.motion.conftest import edited, felt
 
 QUARTER = np.array([np.cos(np.pi / 4), 0.0, np.sin(np.pi / 4), 0.0])  # the sensor's z is the body's x
 TURN = np.array([np.cos(0.7), 0.0, np.sin(0.7), 0.0])  # about the vertical
@@ -20,11 +23,8 @@ BODIES = ("pelvis", "thigh", "shank", "foot")
 
 def shown(model, motion, sensors, turn):
     """What sensors show in a ground that is turned."""
-    poses = model.system.poses(motion.q)
-    bodies = [quaternion_from_matrix(np.broadcast_to(poses[s.body][0], (len(motion.time), 3, 3))) for s in sensors]
-    Q = [quaternion_multiply(turn, quaternion_multiply(B, np.array(s.orientation)))
-         for B, s in zip(bodies, sensors, strict=True)]  # fmt: skip
-    return Orientations(motion.time, tuple(s.name for s in sensors), np.stack(Q, axis=1))
+    seen = felt(model, motion, sensors)
+    return replace(seen, quaternions=quaternion_multiply(turn, seen.quaternions))
 
 
 def random_sensors(rng):
@@ -84,10 +84,9 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
         assert np.allclose(angles[name], wanted, atol=1e-5), name
     assert load_table(folder / "out" / "ik_walk_orientationErrors.sto").abs().max(axis=None) < 1e-6
     assert (angles[["tx", "ty", "tz"]] == 0).all(axis=None)  # which no sensor sees
-    setup = folder / "tracking.xml"  # OpenSim 4.6 keeps the ending of the motion in the name of the errors
-    setup.write_text(
-        setup.read_text().replace("<time_range>", "<output_motion_file>a.mot</output_motion_file><time_range>")
-    )
+    # OpenSim 4.6 keeps the ending of the motion in the name of the errors
+    named = "<output_motion_file>a.mot</output_motion_file><time_range>"
+    setup = edited(folder / "tracking.xml", "<time_range>", named)
     assert [p.name for p in run_setup(setup)] == ["a.mot", "a.mot_orientationErrors.sto"]
     run_setup(folder / "placer.xml")
     frames = read_sensor_frames(folder / "placed.osim")
@@ -125,10 +124,8 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
 def test_broken_setups_are_named(folder, file, old, new, message):
     if file == "tracking.xml":
         run_setup(folder / "placer.xml")
-    path = folder / file
-    path.write_text(path.read_text().replace(old, new))
     with pytest.raises(ModelError, match=message):
-        run_setup(path)
+        run_setup(edited(folder / file, old, new))
 
 
 def test_bad_input(leg, walk, rng):

@@ -29,7 +29,7 @@ from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, Muscle, PathPoint, PrescribedInput, muscle_state_rates
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
-from tests.analysis.motion.conftest import shown
+from tests.analysis.motion.conftest import edited, shown
 from tests.bodies import on_joint
 
 WANTED = "locked coordinates stay where the fit starts, away from their wanted values. 'toe_angle'"
@@ -74,36 +74,57 @@ def test_inverse_kinematics_of_a_setup(folder):
     assert np.allclose(positions[["thigh0_tx", "thigh0_ty", "thigh0_tz"]], x, atol=1e-9)
 
 
-def test_tasks_without_a_marker_are_reported_and_frames_are_needed(folder):
+def test_tasks_without_a_marker_are_reported(folder):
     text = (folder / "ik.xml").read_text()
-    tasks = text[text.index("<IKTaskSet>") : text.index("</IKTaskSet>")]
-    (folder / "ik.xml").write_text(text.replace(tasks, "<IKTaskSet>"))
+    edited(folder / "ik.xml", text[text.index("<IKTaskSet>") : text.index("</IKTaskSet>")], "<IKTaskSet>")
     with pytest.warns(MotionWarning, match=r"ik\.xml: the task set names no marker: all 23 that the model has"):
         run_setup(folder / "ik.xml")
-    (folder / "ik.xml").write_text(text.replace("0.05 0.3", "7 8"))
-    with pytest.raises(ModelError, match=r"ik\.xml: no frame lies in <time_range>"):
-        run_setup(folder / "ik.xml")
+
+
+LEFT_OUT = "left out: {}, which the setup asks for and the recording lacks"
+TIMES = [  # setup, first and last time, and what is left out of them
+    ("ik.xml", -2, 7, "-2 to 0 s and 0.59 to 7 s"),
+    ("jr.xml", 0, 7, "0.59 to 7 s"),
+    ("jr.xml", 0, 1, ""),  # OpenSim's default
+    ("ik.xml", "-Inf <!-- all -- of it -->", "Inf", ""),  # as OpenSim's tool writes all frames
+    ("jr.xml", "-Inf", "infinity", ""),
+]
+
+
+def lasting(path, first, last):
+    """The setup, over other times."""
+    text = re.sub("<time_range>[^<]*", f"<time_range>{first} {last}", path.read_text())
+    text = re.sub("<initial_time>[^<]*", f"<initial_time>{first}", text)
+    path.write_text(re.sub("<final_time>[^<]*", f"<final_time>{last}", text))
+    return path
 
 
 @pytest.mark.filterwarnings(f"ignore:{WANTED}")
-def test_times_that_a_recording_lacks_are_reported(folder):
-    """Not those of a tool that names 0 to 1 s, OpenSim's default."""
-    text = (folder / "ik.xml").read_text().replace("0.05 0.3", "-2 7")
-    (folder / "ik.xml").write_text(text)
+@pytest.mark.parametrize(("file", "first", "last", "left_out"), TIMES)
+def test_times_that_a_recording_lacks_are_reported(folder, file, first, last, left_out):
+    """Not those of a tool that names 0 to 1 s or all times. A recording has 60 frames."""
     lines: list[str] = []
-    run_setup(folder / "ik.xml", tell=lines.append)
-    line = "left out: -2 to 0 s and 0.59 to 7 s, which the setup asks for and the recording lacks"
-    assert line in lines
-    text = (folder / "jr.xml").read_text()
-    start, end = text.index("<initial_time>"), text.index("</final_time>")
-    for times, reported in (((0, 7), "left out: 0.59 to 7 s, which"), ((0, 1), "")):
-        first, last = times
-        asked = f"<initial_time>{first}</initial_time><final_time>{last}"
-        (folder / "jr.xml").write_text(text[:start] + asked + text[end:])
-        lines.clear()
-        run_setup(folder / "jr.xml", tell=lines.append)
-        assert any(line.startswith("left out") for line in lines) == bool(reported)
-        assert reported in "".join(lines)
+    written = run_setup(lasting(folder / file, first, last), tell=lines.append)
+    assert len(load_table(written[0])) == 60
+    assert [line for line in lines if line.startswith("left out")] == [LEFT_OUT.format(left_out)] * bool(left_out)
+
+
+def test_times_that_the_motion_of_inverse_dynamics_lacks_raise_a_warning(folder):
+    with pytest.warns(MotionWarning, match="left out: -1 to 0 s and 0.59 to 100 s, which the setup asks for"):
+        run_setup(lasting(folder / "id.xml", -1, 100))
+
+
+@pytest.mark.parametrize(
+    ("file", "first", "last", "words"),
+    [
+        ("ik.xml", 7, 8, r"ik\.xml: no frame lies in <time_range>"),
+        ("id.xml", 100, 101, r"id\.xml: the times 100 to 101 s .*: no frame lies there$"),
+        ("ik.xml", "nan", "inf", "<time_range> must be finite numbers, not 'nan inf'"),
+    ],
+)
+def test_times_without_a_frame_are_rejected(folder, file, first, last, words):
+    with pytest.raises(ModelError, match=words):
+        run_setup(lasting(folder / file, first, last))
 
 
 def test_reactions_in_the_frame_of_a_joint(folder):
@@ -114,20 +135,16 @@ def test_reactions_in_the_frame_of_a_joint(folder):
     tilted = '<PhysicalOffsetFrame name="tilted"><socket_parent>/bodyset/foot</socket_parent><translation>0.1 0.2 0.3'
     tilted += f"</translation><orientation>0 0 {np.pi / 2}</orientation></PhysicalOffsetFrame>"
     (folder / "leg.osim").write_text(text[:end] + tilted + text[end:])
-    path = folder / "jr.xml"
-    path.write_text(
-        path.read_text().replace(">thigh foot<", ">foot foot<").replace(">child ground<", ">child foot/tilted<")
-    )
-    path.write_text(path.read_text().replace(">child parent<", ">child<"))
+    path = edited(folder / "jr.xml", ">thigh foot<", ">foot foot<", ">child ground<", ">child foot/tilted<",
+                  ">child parent<", ">child<")  # fmt: skip
     run_setup(path)
     table = load_table(folder / "out" / "walk_JointReaction_ReactionLoads.sto")
     assert list(table.columns)[9:11] == ["foot_on_foot_in_tilted_fx", "foot_on_foot_in_tilted_fy"]
     body, frame = (table.to_numpy()[:, 9 * k : 9 * k + 9].reshape(-1, 3, 3) for k in (0, 1))
     body = body - [[0, 0, 0], [0, 0, 0], [0.1, 0.2, 0.3]]
     np.testing.assert_allclose(frame, np.stack([body[..., 1], -body[..., 0], body[..., 2]], axis=-1), atol=1e-9)
-    path.write_text(path.read_text().replace("foot/tilted", "foot/lost"))
     with pytest.raises(ModelError, match="the model has no frame 'foot/lost'"):
-        run_setup(path)
+        run_setup(edited(path, "foot/tilted", "foot/lost"))
 
 
 TOOL = """
@@ -319,8 +336,7 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
         raise OSError("the disk is full")
 
     monkeypatch.setattr("myoquat.apps.opensim_tools.outputs.write_text", broken)
-    setup = folder / "scale.xml"
-    setup.write_text(setup.read_text().replace("ghost", "thigh"))
+    setup = edited(folder / "scale.xml", "ghost", "thigh")
     with pytest.raises(OSError, match="disk is full"):
         run_setup(setup)
     assert {p.name for p in folder.iterdir()} == before
@@ -349,8 +365,7 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
     ],
 )
 def test_broken_setups_are_named_with_their_line(folder, file, old, new, message, line):
-    path = folder / file
-    path.write_text(path.read_text().replace(old, new))
+    path = edited(folder / file, old, new)
     with pytest.raises(ModelError) as caught:
         run_setup(path)
     assert message in str(caught.value)
@@ -368,8 +383,7 @@ def test_broken_setups_are_named_with_their_line(folder, file, old, new, message
     ],
 )
 def test_elements_that_are_unknown_or_come_again_are_reported(folder, file, old, new, message):
-    path = folder / file
-    path.write_text(path.read_text().replace(old, new))
+    path = edited(folder / file, old, new)
     with pytest.warns(UnsupportedWarning, match=re.escape(f": 1 {message}")):
         read_setup(path)
 
@@ -389,34 +403,19 @@ def test_all_properties_of_opensim_s_tools_are_known(in_opensim):
         assert {objects.get(x, x) for x in properties} <= {*PROPERTIES[name].split()}, name
 
 
-def test_times_that_the_motion_lacks_are_reported(folder):
-    path, text = folder / "id.xml", (folder / "id.xml").read_text()
-
-    def with_times(times):
-        path.write_text(text.replace("0.1 0.4", times))
-        run_setup(path)
-
-    with pytest.warns(MotionWarning, match="left out: -1 to 0 s and 0.59 to 100 s, which the setup asks for"):
-        with_times("-1 100")
-    with pytest.raises(ModelError, match=r"^[^:]*id\.xml: the times 100 to 101 s .*: no frame lies there$"):
-        with_times("100 101")
-
-
 def test_sets_are_written_into_xml_files_alone(folder):
-    path = folder / "scale.xml"
-    path.write_text(path.read_text().replace("factors.xml", "conftest.py").replace("ghost", "thigh"))
+    path = edited(folder / "scale.xml", "factors.xml", "conftest.py", "ghost", "thigh")
     with pytest.raises(ModelError, match=r"end in \.xml"):
         run_setup(path)
 
 
 def test_a_setup_writes_elsewhere_where_it_is_allowed(folder):
     (folder / "setups").mkdir()
-    text = (folder / "id.xml").read_text().replace(">out<", ">../out<")
-    text = text.replace(">leg.osim", ">../leg.osim").replace(">walk.mot", ">../walk.mot")
-    (folder / "setups" / "id.xml").write_text(text)
+    setup = edited(folder / "id.xml", ">out<", ">../out<", ">leg.osim", ">../leg.osim", ">walk.mot", ">../walk.mot")
+    setup = str(setup.rename(folder / "setups" / "id.xml"))
     with pytest.raises(SystemExit):
-        main(["run", str(folder / "setups" / "id.xml")])
-    main(["run", "--quiet", "--anywhere", str(folder / "setups" / "id.xml")])
+        main(["run", setup])
+    main(["run", "--quiet", "--anywhere", setup])
     assert (folder / "out" / "id.sto").exists()
 
 
@@ -459,8 +458,7 @@ class Page(HTMLParser):
 
 def test_reports_are_pages_by_themselves(folder):
     """A figure for every table, nothing to load, and names of strangers as text."""
-    setup = folder / "id.xml"
-    setup.write_text(setup.read_text().replace('name="walk"', 'name="a&lt;script&gt;$b"'))
+    setup = edited(folder / "id.xml", 'name="walk"', 'name="a&lt;script&gt;$b"')
     written = run_setup(setup, report=folder / "id.html")
     assert [path.name for path in written] == ["id.sto", "id.html"]
     page = Page()
@@ -476,22 +474,5 @@ def test_reports_are_pages_by_themselves(folder):
         run_setup(setup, report=folder / "id.pdf")
 
 
-@pytest.mark.filterwarnings(f"ignore:{WANTED}")
-def test_setups_say_no_limits_as_opensim_writes_them(folder):
-    """OpenSim's InverseKinematicsTool writes -Inf Inf for all frames, of which the recording has 60; a comment may hold
-    hyphens, and Windows separates folders by backslashes."""
-    text = (folder / "ik.xml").read_text()
-    (folder / "ik.xml").write_text(
-        text.replace("0.05 0.3", "-Inf <!-- all -- of it -->Inf").replace(">out<", ">.\\out<")
-    )
-    written = run_setup(folder / "ik.xml")
-    assert written[1] == folder / "out" / "walk_ik_marker_errors.sto"
-    assert len(load_table(folder / "ik.mot")) == 60
-    (folder / "ik.xml").write_text(text.replace("0.05 0.3", "nan inf"))
-    with pytest.raises(ModelError, match="<time_range> must be finite numbers, not 'nan inf'"):
-        run_setup(folder / "ik.xml")
-    text = (folder / "jr.xml").read_text()
-    first, last = text.index("<initial_time>"), text.index("</final_time>")
-    (folder / "jr.xml").write_text(f"{text[:first]}<initial_time>-Inf</initial_time><final_time>infinity{text[last:]}")
-    run_setup(folder / "jr.xml")
-    assert len(load_table(folder / "out" / "walk_JointReaction_ReactionLoads.sto")) == 60
+def test_folders_may_be_separated_as_on_windows(folder):
+    assert run_setup(edited(folder / "id.xml", ">out<", ">.\\out<")) == [folder / "out" / "id.sto"]

@@ -15,7 +15,8 @@ from myoquat.data.setups import read_setup
 from myoquat.joints import ModelError
 from myoquat.muscle import Muscle, PathPoint
 from myoquat.muscle.laws import Millard2012
-from tests.bodies import on_hinge
+from tests.analysis.motion.conftest import edited
+from tests.bodies import limbs
 
 SETUP = """<OpenSimDocument Version="40000"><AnalyzeTool name="swing"><model_file>limb.osim</model_file>
 <coordinates_file>swing.mot</coordinates_file><initial_time>0</initial_time><final_time>1</final_time><results_directory>out</results_directory><AnalysisSet><objects>
@@ -30,11 +31,9 @@ def folder(tmp_path):
     place = tmp_path / "setup"
     place.mkdir()
     (tmp_path / "victim").mkdir()
-    limb = on_hinge("limb", "z", "knee")
-    foot = on_hinge("foot", "z", "ankle", parent="limb", position=(0.0, -0.4, 0.0))
     path = (PathPoint("ground", (0.1, 0.2, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
     muscle = Muscle("front", path, law=Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0))
-    mq.Model(mq.ArticulatedSystem((limb, foot)), (muscle,), name="limb").save(place / "limb.osim")
+    mq.Model(limbs(limb="knee", foot="ankle"), (muscle,), name="limb").save(place / "limb.osim")
     rows = "".join(f"{t:.17g}\t{20 * np.sin(6 * t):.17g}\n" for t in np.arange(0.0, 0.35, 0.05))
     (place / "swing.mot").write_text(f"swing\nnRows=7\nnColumns=2\ninDegrees=yes\nendheader\ntime\tknee\n{rows}")
     (place / "setup.xml").write_text(SETUP)
@@ -49,7 +48,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_a_coordinate_cannot_be_named_to_write_elsewhere(folder):
     """The name of a coordinate is part of the name of the file of its moment arms."""
     assert [path.name for path in run_setup(folder / "setup.xml")][-1] == "swing_Muscles_MomentArm_ankle.sto"
-    (folder / "limb.osim").write_text((folder / "limb.osim").read_text().replace('"ankle"', f'"{PLANTED}"'))
+    edited(folder / "limb.osim", '"ankle"', f'"{PLANTED}"')
     victim = folder.parent / "victim" / "planted.sto"
     victim.write_text("kept")
     (folder / "out" / "swing_Muscles_MomentArm_x").mkdir()  # which makes the path one that exists
@@ -92,11 +91,11 @@ def test_other_names_are_taken(name, tmp_path):
 
 
 def test_outputs_of_a_setup_have_possible_names(folder):
-    path = folder / "setup.xml"
-    for name, words in (("a/con/b", "reserved on Windows"), ("a&#9;b", "holds '\\\\t'")):
-        path.write_text(SETUP.replace(">out<", f">{name}<"))
+    old = ">out<"
+    for new, words in ((">a/con/b<", "reserved on Windows"), (">a&#9;b<", "holds '\\\\t'")):
         with pytest.raises(ModelError, match=words):
-            read_setup(path)
+            read_setup(edited(folder / "setup.xml", old, new))
+        old = new
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -112,7 +111,7 @@ def test_a_file_in_place_of_the_folder_of_results_leaves_all_as_it_was(folder):
 def test_results_replace_no_file_that_was_read(folder):
     """Neither one that the setup names, nor one that such a file names."""
     (folder / "swing.mot").rename(folder / "swing_Muscles_Length.sto")
-    (folder / "setup.xml").write_text(SETUP.replace("swing.mot", "swing_Muscles_Length.sto").replace(">out<", "><"))
+    edited(folder / "setup.xml", "swing.mot", "swing_Muscles_Length.sto", ">out<", "><")
     before = files(folder)
     with pytest.raises(ModelError, match=r"swing_Muscles_Length\.sto: this file was read, and the results would"):
         run_setup(folder / "setup.xml")
@@ -149,7 +148,7 @@ def test_files_that_were_moved_are_moved_back_where_one_cannot_be(tmp_path, monk
 def test_a_model_is_given_where_the_setup_names_none(folder, capsys):
     """OpenSim's application writes setups whose <model_file> is Unassigned."""
     (folder / "limb.osim").rename(folder.parent / "other.osim")
-    (folder / "setup.xml").write_text(SETUP.replace("limb.osim", "Unassigned"))
+    edited(folder / "setup.xml", "limb.osim", "Unassigned")
     with pytest.raises(ModelError, match=r"<model_file> names no model; --model FILE \(model=FILE\) gives one"):
         run_setup(folder / "setup.xml")
     main(["run", str(folder / "setup.xml"), "--model", str(folder.parent / "other.osim"), "--quiet"])

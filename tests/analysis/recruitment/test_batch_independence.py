@@ -82,8 +82,10 @@ SOLVERS = {  # what solves frames, how many of them, and a tolerance, 0 for equa
     "redundancy, affine laws, frames that start from others": (lambda: recruited(affine(), LONG), LONG, 1e-8),
     "redundancy, Millard's law, frames that start from others": (lambda: recruited(arm("millard"), LONG), LONG, 1e-7),
     "redundancy, Thelen's law, frames that start from others": (lambda: recruited(arm("thelen"), LONG), LONG, 1e-7),
-    "redundancy, Millard's law, weights and targets of each frame": (
-        lambda: recruited(arm("millard"), LONG, lambda k: Effort(2.0, WEIGHTS[k], target=WEIGHTS[k] / 20)), LONG, 1e-7),
+    "redundancy, affine laws, weights and targets of each frame": (
+        lambda: recruited(affine(), LONG, lambda k: Effort(2.0, WEIGHTS[k], target=WEIGHTS[k] / 20)), LONG, 1e-8),
+    "redundancy, Millard's law, weights of each frame": (
+        lambda: recruited(arm("millard"), LONG, lambda k: Effort(2.0, WEIGHTS[k])), LONG, 1e-7),
     "redundancy, elastic tendons at rest": (stretched, FRAMES, 1e-6),
     "static optimization, Thelen's law": (lambda: statically(arm("thelen")), FRAMES, 0.0),
     "equilibria of elastic tendons": (equilibrium, FRAMES, 0.0),

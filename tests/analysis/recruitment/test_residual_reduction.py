@@ -20,7 +20,7 @@ from myoquat.joints import quaternion_exp
 from myoquat.muscle.coordinates import Coupler
 from tests.bodies import afloat, on_ball, on_hinge, on_joint, on_slide
 
-TIME = np.linspace(0.0, 0.6, 61)
+TIME = np.linspace(0.0, 0.6, 41)
 
 
 LEG = {"mass": 8.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.2, 0.05, 0.2)}
@@ -55,7 +55,7 @@ def test_a_consistent_motion_stays(walked):
     assert_allclose(found.motion.q, motion.q, atol=1e-6)
     assert_allclose([found.mass_factor, *found.shift], [1, 0, 0, 0], atol=1e-6)
     assert list(found.to_dataframe().columns) == ["FX", "FY", "FZ", "MX", "MY", "MZ"]
-    assert found.to_xarray()["residual"].shape == (61, 6)
+    assert found.to_xarray()["residual"].shape == (41, 6)
     assert isinstance(found.plot(), matplotlib.figure.Figure)
 
 
@@ -154,7 +154,7 @@ def test_couplers_hold(walked):
         mq.ArticulatedSystem(tuple(bodies), gravity=(0, -9.81, 0)),
         couplers=(Coupler("swing", "left.angle", "right.angle", mq.joints.functions.Linear(-1.0)),),
     )
-    q = np.zeros((61, 9))
+    q = np.zeros((len(TIME), 9))
     q[:, 1], q[:, 3] = -4.7 * TIME**2, 1.0
     q[:, 7] = 0.3 * np.sin(8 * TIME)
     q[:, 8] = -q[:, 7]
@@ -182,7 +182,7 @@ def test_bounds_that_cannot_be_met_are_reported(walked):
 def test_wrong_arguments_are_rejected(walked):
     model, motion, loads = walked
     pair = mq.Model(mq.ArticulatedSystem(tuple(afloat(n) for n in "ab")))
-    both = mo.Motion(pair, TIME, np.tile(pair.start, (61, 1)))
+    both = mo.Motion(pair, TIME, np.tile(pair.start, (len(TIME), 1)))
     for who, what, options, message in (
         (model, motion, {"body": "trunc"}, "body 'trunc'"),
         (model, motion, {"weights": {"hip": 1.0}}, "free velocity or coordinate"),
@@ -215,7 +215,7 @@ def planar(folder, replaces="true", body="trunk"):
     model.save(folder / "leg.osim", overwrite=True)
     again = mq.load_model(folder / "leg.osim", "file")
     names = again.system.coordinate_names
-    q = np.zeros((61, len(names)))
+    q = np.zeros((len(TIME), len(names)))
     q[:, names.index("leg.angle") if "leg.angle" in names else len(names) - 1] = 0.3 * np.sin(8 * TIME)
     units = again.system.coordinate_units
     vertical = [k for k, name in enumerate(names) if units[name] == "m"][1]

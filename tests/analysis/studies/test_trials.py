@@ -19,7 +19,7 @@ from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.muscle import ActivationDynamics, muscle_wrenches
 from myoquat.muscle.actuators import TorqueActuator
-from myoquat.muscle.laws import Millard2012
+from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
 from tests.analysis.recruitment.shoulders import shoulder, turning
 
@@ -32,7 +32,7 @@ VARY = {
 SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "peak_load", "least_margin", "joint_reaction")
 METABOLIC = MetabolicEffort(cost=Umberger2010(aerobic_factor=1.2), slow_twitch={"m1": 0.7}, masses={"m2": 0.1})
 OPTIONS = {
-    "cones": {"effort": Effort(weights={"m2": 2.0}), "cones": [JointCone("arm", (-1.0, 0.2, 0.0), 0.6)]},
+    "cones": {"effort": Effort(weights={"m1": 2.0}), "cones": [JointCone("arm", (-1.0, 0.2, 0.0), 0.3)]},
     "power": {"effort": METABOLIC},
     "elastic": {"tendons": "elastic"},
     "sequence": {"dynamics": Sequential()},
@@ -43,8 +43,8 @@ OPTIONS = {
 
 def shaken(samples=2, slow=1, **options):
     """A study of a shoulder of five muscles with elastic tendons; strengths, a fiber, an insertion and a mass vary."""
-    law = Millard2012(500.0, 0.1, 0.1, tendon="elastic", damping=0.1)
-    model, t = shoulder(lambda k: law, 5, dynamics=ActivationDynamics(form="quadratic")), 0.01 * np.arange(8)
+    law = DeGrooteFregly2016(500.0, 0.1, 0.1)
+    model, t = shoulder(lambda k: law, 5, dynamics=ActivationDynamics(0.05, 0.2, "quadratic")), 0.01 * np.arange(8)
     swing = np.stack([0.2 * np.sin(25 * t), 0.3 * np.sin(35 * t + 1), 0.2 * np.cos(30 * t)], axis=-1)
     reserves = [Reserve(name, 10.0, 10.0) for name in model.system.velocity_names]
     trial = MuscleTrial(turning(model.system, slow * t, swing), reserves=reserves, **options)

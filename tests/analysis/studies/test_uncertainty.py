@@ -62,7 +62,7 @@ def test_placement_and_noise_of_a_marker_turn_the_hinge_by_their_share_of_its_re
 
 def test_torque_at_rest_varies_as_mass_times_distance(model, held):
     """log-normal mass and distance: the torque's logarithm has the sum of their variances."""
-    found = uncertain_torques(model, held, inputs=replace(ONLY, inertias=0.1, samples=400))
+    found = uncertain_torques(model, held, inputs=replace(ONLY, inertias=0.1, samples=200))
     torque = found.samples[:2, ..., 0]
     np.testing.assert_allclose(np.log(torque).std(), np.hypot(0.1, 0.1), rtol=0.2)
     assert found.values[0, 0] == pytest.approx(MASS * 9.81 * DISTANCE)
