@@ -10,6 +10,7 @@ selection and register allocation of one huge block would take more than linear 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ _OPERATIONS_PER_BLOCK = 64  # operations between two blocks of code
 _OPERATIONS_PER_PART = 300  # operations per part above
 
 _TRUTH = frozenset(row.name for row in OPERATIONS.values() if row.condition)
+_TRUTHS = {row.name: row.truths for row in OPERATIONS.values()}
 
 
 class _Emitter:
@@ -44,6 +46,7 @@ class _Emitter:
         self.leaf = leaf
         self.paired = paired  # angles whose sine and cosine are both wanted here
         self.values: dict[int, str] = {}
+        self.writers: dict[str, Callable[..., str]] = {}  # of the operations that were met
         self.pairs: dict[int, tuple[str, str]] = {}
 
     def raw(self, index: int) -> str:
@@ -70,23 +73,23 @@ class _Emitter:
         if operation in ("sin", "cos") and nodes[index][1] in self.paired:
             values[index] = self._of_pair(nodes[index])
             return
-        row = OPERATIONS[operation]
         operands = []
         for place, i in enumerate(self.operands[index]):
             operand = values.get(i) or self.raw(i)
             is_truth = nodes[i][0] in _TRUTH
-            if is_truth != (place in row.truths):
+            if is_truth != (place in _TRUTHS[operation]):
                 operand = b.number(operand) if is_truth else b.truth(operand)
             operands.append(operand)
-        if row.code:
-            method, *first = row.code.split()
-            values[index] = getattr(b, method)(*first, *operands)
-        else:
-            values[index] = elementary.call(b, operation, *operands)
+        write = self.writers.get(operation)
+        if write is None:
+            method, *first = OPERATIONS[operation].code.split() or [""]
+            write = partial(getattr(b, method), *first) if method else partial(elementary.call, b, operation)
+            self.writers[operation] = write
+        values[index] = write(*operands)
 
     def write(self, group: list[int]) -> None:
-        """Write one operation, or several that go into one call."""
-        if len(group) > 1 and len({self.operands[i] for i in group}) > 1:
+        """Write operations that go into one call."""
+        if len({self.operands[i] for i in group}) > 1:
             self.compute_packed(group)
         else:
             for index in group:
@@ -117,17 +120,15 @@ def _paired(nodes: list[Node], part: Sequence[int]) -> frozenset[int]:
     return frozenset(sines & {nodes[i].a for i in part if nodes[i].operation == "cos"})
 
 
-def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset[int]) -> list[list[int]]:
-    """The nodes of a part in an order in which arguments come first. With one lane, calls of an elementary function
+def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset[int]) -> list[int | list[int]]:
+    """The nodes of a part in an order in which arguments come first, for one lane. Calls of an elementary function
     that do not depend on each other come together, up to the width of the registers.
 
     A node's level is the number of calls on the longest way to it. At every level the calls come first, then the rest.
     """
-    if b.lanes > 1 or b.module.width == 1:
-        return [[i] for i in part]
     level: dict[int, int] = {}
     groups: dict[tuple[int, str], list[int]] = {}
-    rest: dict[int, list[list[int]]] = {}
+    rest: dict[int, list[int]] = {}
     for i in part:
         node = nodes[i]
         deep = max((level.get(a, 0) for a in arguments(node)), default=0)
@@ -137,8 +138,8 @@ def _steps(b: Builder, nodes: list[Node], part: Sequence[int], paired: frozenset
             pair = node.operation in ("sin", "cos") and node.a in paired
             groups.setdefault((level[i], "sincos" if pair else node.operation), []).append(i)
         else:
-            rest.setdefault(level[i], []).append([i])
-    ordered: list[list[int]] = []
+            rest.setdefault(level[i], []).append(i)
+    ordered: list[int | list[int]] = []
     for depth in range(max(level.values(), default=0) + 1):
         for (at, _), group in groups.items():
             if at == depth:
@@ -163,10 +164,15 @@ def _emit(
     """Write some nodes into `b`. `leaf` gives the value of another node, `ready` hears of each as soon as it is
     written, and `split` begins a new block of code now and then."""
     emitter = _Emitter(b, tape, leaf, _paired(tape.nodes, part))
-    for count, group in enumerate(_steps(b, tape.nodes, part, emitter.paired), start=1):
-        emitter.write(group)
-        for index in group:
-            ready(emitter, index)
+    packs = b.lanes == 1 and b.module.width > 1
+    for count, step in enumerate(_steps(b, tape.nodes, part, emitter.paired) if packs else part, start=1):
+        if isinstance(step, int):
+            emitter.compute(step)
+            ready(emitter, step)
+        else:
+            emitter.write(step)
+            for index in step:
+                ready(emitter, index)
         if count % _OPERATIONS_PER_BLOCK == 0:
             split()
     return emitter
@@ -215,7 +221,10 @@ def emit_straight(
             computed.setdefault(index, []).append(place)
         else:
             parts[starts[level]].passed.append((index, place))
-    function = _Straight(module, tape, ends[0], parameters, computed, _spill_slots(tape, parts, part_of, frame))
+    spills = _spill_slots(tape, parts, part_of, frame)
+    for index, slot in spills.items():
+        computed[index] = [Place(slot), *computed.get(index, ())]
+    function = _Straight(module, tape, ends[0], parameters, computed, spills)
     if len(parts) == 1 and not several:
         function.define(name, parts[0])
         return
@@ -271,8 +280,7 @@ class _Straight:
         self.last = {}
 
         def ready(emitter: _Emitter, index: int) -> None:
-            spill = [Place(self.spills[index])] if index in self.spills else []
-            for place in (*spill, *self.computed.get(index, ())):
+            for place in self.computed.get(index, ()):
                 b.store(emitter.number(index), place.of(b))
 
         _emit(b, self.tape, part.nodes, lambda i: self._read(b, i), ready)
