@@ -19,6 +19,7 @@ from myoquat.kernels import Outcome, compile
 from myoquat.kernels.tracing.context import code_kept
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.model import Model
+from myoquat.muscle.states import start_activations
 
 from .task import Situation, Task
 
@@ -195,14 +196,12 @@ class Stepper:
         except ValueError as error:
             raise ValueError(f"task: {str(error).partition(';')[0]}") from None
         given, inputs = dict[str, Any](), Inputs()
-        if equations.of_muscles:  # those that the model prescribes begin as in `simulate`, others with inputs of zero
+        if equations.muscles:  # those that the model prescribes begin as in `simulate`, others with inputs of zero
             own = equations.over_time(model, model.muscle_names, varied)(np.array([t]))[..., 0, :]
-            own = np.broadcast_to(own, (len(q), equations.muscles))
-            named = [m.activation if i in equations.excited and i not in self.muscles else None
-                     for i, m in enumerate(model.muscles)]  # fmt: skip
-            activation = np.where([x is None for x in named], own, np.array(named, dtype=float))
-            given = {"excitation" if equations.excited else "activation": own}
-            inputs = Inputs(activation=activation, excitation=own if equations.excited else None)
+            own = model.check_activation(np.broadcast_to(own, (len(q), equations.muscles)))
+            activation = start_activations(model, own, {*equations.excited}.difference(self.muscles))
+            given = dict.fromkeys(("excitation", "activation"), own)
+            inputs = Inputs(activation=activation, excitation=own)
         return self.method.begin(equations, q, u, *self.problem.own_start(q, given, inputs, varied))
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:

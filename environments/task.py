@@ -146,6 +146,10 @@ class Task(ABC):
         """Number of random numbers that a reset takes."""
         return 0
 
+    def _at_rest(self, q: Array, goal: Array) -> Start:
+        """The start at poses q (n, nq) with velocities of zero, and the goal's numbers (n, g)."""
+        return Start(q, np.zeros((len(q), self.model.system.nu)), goal)
+
     @abstractmethod
     def begin(self, shares: Array) -> Start:
         """The starts of n states from random numbers (n, draws), uniform in [0, 1)."""

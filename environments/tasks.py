@@ -68,7 +68,7 @@ class PoseTask(Task):
     def begin(self, shares: Array) -> Start:
         n, ((low, high), (first, last)) = len(self.model.start), self._ends
         q = first + (last - first) * shares[:, n:]
-        return Start(q, np.zeros((len(q), self.model.system.nu)), low + (high - low) * shares[:, :n])
+        return self._at_rest(q, low + (high - low) * shares[:, :n])
 
     def observe(self, situation: Situation) -> Array:
         s = situation
@@ -220,8 +220,7 @@ class ReachTask(PointsTask):
             goal = ends[0] + (ends[1] - ends[0]) * shares
         else:
             goal = ends[(shares[:, 0] * len(ends)).astype(int)]
-        q = np.tile(self.model.start, (len(shares), 1))
-        return Start(q, np.zeros((len(q), self.model.system.nu)), goal)
+        return self._at_rest(np.tile(self.model.start, (len(shares), 1)), goal)
 
 
 ELEVATION = np.array([0.2, 0.6])  # [rad] of the arm, least and greatest
@@ -243,7 +242,7 @@ class ShoulderReach(PointsTask):
         q, system = self.raised(plane, first), self.model.system
         (hand,) = self.markers
         goal = frames.pose(system, self.raised(plane + np.pi, last), hand.body, np.array(hand.position))[1]
-        return Start(q, np.zeros((len(q), system.nu)), goal)
+        return self._at_rest(q, goal)
 
     def raised(self, plane: Array, elevation: Array) -> Array:
         """(n, nq) the model's start with the arm raised by `elevation` (n,) about horizontal axes at the angles `plane`
@@ -330,10 +329,9 @@ class StandTask(PointsTask):
             driver = q[:, names.index(coupler.independent)]
             q[:, names.index(coupler.dependent)] = coupler.function.value(driver)
         low, high = self._targets()
-        nothing = np.zeros((len(q), 0))
-        here = Situation(np.zeros(len(q)), q, np.zeros((len(q), model.system.nu)), nothing, nothing, 0.0, model)
-        goal = here.points(self.markers) + low + (high - low) * shares[:, nq:]
-        return Start(q, np.zeros((len(q), model.system.nu)), goal)
+        start = self._at_rest(q, np.zeros((len(q), 0)))
+        at = Situation(np.zeros(len(q)), q, start.u, start.goal, start.goal, 0.0, model).points(self.markers)
+        return start._replace(goal=at + low + (high - low) * shares[:, nq:])
 
     def observe(self, situation: Situation) -> Array:
         s, at = situation, situation.points(self.markers)

@@ -145,18 +145,16 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """Begin new episodes: of all states, or of those in `options["reset_mask"]`. A seed s is s + i of state i."""
         check_types(options=(options, (Mapping, type(None))))
-        n, mask, given = self.num_envs, (options or {}).get("reset_mask"), seed
+        n, mask = self.num_envs, (options or {}).get("reset_mask")
         if mask is None:
             mask = np.ones(n, dtype=bool)
         if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (n,) and mask.any()):
             raise ValueError(f"reset_mask must be a boolean array ({n},) that is True somewhere, not {mask!r}")
         if not self._begun and not mask.all():
             raise gymnasium.error.ResetNeeded("the first reset begins all states")
-        if given is None:
-            given = [None] * n
-        elif isinstance(given, (int, np.integer)):
-            given = [int(given) + i for i in range(n)]
-        seeds: list[Any] = list(given) if isinstance(given, (Sequence, np.ndarray)) else [given]
+        each: Any = [None] * n if seed is None else seed
+        each = [int(each) + i for i in range(n)] if _is_whole(each) else each
+        seeds: list[Any] = list(each) if isinstance(each, (Sequence, np.ndarray)) else [each]
         if not all(x is None or (_is_whole(x) and x >= 0) for x in seeds):
             raise ValueError(f"seed must be a whole number from 0 on, None, or one for each state, not {seed!r}")
         if len(seeds) != n:

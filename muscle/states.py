@@ -3,7 +3,7 @@
 state (..., ns) holds the states of all muscles, muscle by muscle in the model's order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -64,6 +64,13 @@ def check_start(model: Model, name: str, values: ArrayLike) -> Array:
                 if np.isfinite(value) and not allowed.holds(float(value)):
                     raise ValueError(f"{name}: {names[i]!r} must be {allowed} at the start, not {value:.6g}")
     return checked
+
+
+def start_activations(model: Model, inputs: Array, named: Container[int]) -> Array:
+    """(..., m) activations at a start: of the muscles with indices in `named` those that the model names, if it does,
+    and of others their inputs (..., m)."""
+    own = [muscle.activation if i in named else None for i, muscle in enumerate(model.muscles)]
+    return np.where([x is None for x in own], inputs, np.array(own, dtype=float))
 
 
 def elastic(model: Model) -> list[tuple[list[int], HillLaw]]:

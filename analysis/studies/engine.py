@@ -24,7 +24,7 @@ from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consi
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import margins_of
-from myoquat.core import Array, BoundedTable, digest, frozen, is_foreign, lasting_content
+from myoquat.core import Array, BoundedTable, digest, is_foreign, lasting_content
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.integrators import FIXED_STEP, StateEquations
@@ -35,41 +35,12 @@ from myoquat.joints.evaluation import kernel_for, traced_programs
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Outcome
 from myoquat.muscle import Parameters
-from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import check_laws
+from myoquat.muscle.states import start_activations
 
 from .specification import Specification, labels_of
 from .summaries import SUMMARIES, Frames, Moment
 from .varied_demands import VariedDemands
-
-
-@frozen
-class Columns:
-    """The columns of the varied parameters, by where they go: `inner` are those that the formulas take, `starts` the
-    columns by entry of (q, u), `activations` those by muscle."""
-
-    inner: Parameters
-    inner_columns: list[int]
-    starts: dict[int, int]
-    activations: dict[int, int]
-
-    @classmethod
-    def of(cls, study: Specification) -> "Columns":
-        parameters = study.parameters
-        offsets = {"start_q": 0, "start_u": study.model.system.nq}
-        inner, starts, activations = [], {}, {}
-        for column, place in enumerate(parameters.locations):
-            steps = place.steps
-            if place.starts:
-                starts[offsets[str(steps[0])] + int(steps[1])] = column
-            elif place.activates:
-                activations[int(steps[1])] = column
-            else:
-                inner.append(column)
-        if activations and isinstance(study.activations, tuple):
-            raise ValueError("activations vary, but the study gives them as a function of time: choose one")
-        chosen = Parameters.of(study.model, [parameters.names[column] for column in inner]).acting("the start")
-        return cls(chosen, inner, starts, activations)
 
 
 def check_study(study: Specification) -> None:
@@ -81,7 +52,8 @@ def check_study(study: Specification) -> None:
         check_laws(study.model, study.parameters.names)
         check_consistent(study.model, study.trial.motion)
         return
-    if study.method not in BY_ACCELERATION and (Columns.of(study).inner.names or study.limits):
+    inner = [place for place in study.parameters.locations if not (place.starts or place.activates)]
+    if study.method not in BY_ACCELERATION and (inner or study.limits):
         raise ValueError(
             f"the method {study.method!r} takes the model's numbers as constants and knows no limits: vary only the "
             f"start and activations, or use one of {', '.join(BY_ACCELERATION)}"
@@ -126,18 +98,33 @@ class Engine(ABC):
 
 
 class SimulationEngine(Engine):
-    """The compiled form of a study of simulations."""
+    """The compiled form of a study of simulations.
+
+    Columns of the varied parameters go where they act: `inner` are those that the formulas take, `starts` those by
+    entry of (q, u), `activations` those by muscle.
+    """
 
     def __init__(self, study: Specification) -> None:
         super().__init__(study)
-        self.columns, self.method = Columns.of(study), FIXED_STEP[study.method]
-        system = study.model.system
+        self.method, system = FIXED_STEP[study.method], study.model.system
+        self.inner, self.starts, self.activations = list[int](), dict[int, int](), dict[int, int]()
+        for column, place in enumerate(study.parameters.locations):
+            field, *rest = place.steps
+            if place.starts:
+                self.starts[int(rest[0]) + (field == "start_u") * system.nq] = column
+            elif place.activates:
+                self.activations[int(rest[0])] = column
+            else:
+                self.inner.append(column)
+        if self.activations and isinstance(study.activations, tuple):
+            raise ValueError("activations vary, but the study gives them as a function of time: choose one")
+        inner = Parameters.of(study.model, [study.parameters.names[k] for k in self.inner]).acting("the start")
         start = Start.of(
             study.model, *study.start, constraints_of(study.model), False, varied=bool(study.parameters.names)
         )
         names = (*system.coordinate_names, *system.velocity_names)
         equations = StateEquations(
-            study.model, constraints=start.constraints, redundant=start.redundant, varied=self.columns.inner,
+            study.model, constraints=start.constraints, redundant=start.redundant, varied=inner,
             limits=tuple((names.index(name), float(low), float(high)) for name, (low, high) in study.limits.items()),
         )  # fmt: skip
         given = (
@@ -178,7 +165,7 @@ class SimulationEngine(Engine):
     def run_values(self, values: Array) -> tuple[Arrays, float]:
         study, equations, given = self.study, self.equations, self._inputs(values)
         x = np.tile(np.concatenate(study.start), (len(values), 1))
-        x[:, [*self.columns.starts]] = values[:, [*self.columns.starts.values()]]
+        x[:, [*self.starts]] = values[:, [*self.starts.values()]]
         q, u = equations.split(x)
         if equations.constraints:  # prescribed coordinates start where they have to be
             q, u = imposed(study.model, q, u, 0.0)
@@ -208,7 +195,7 @@ class SimulationEngine(Engine):
     def _inputs(self, values: Array) -> dict[str, Any]:
         """The arguments of the loop beside the state."""
         equations, n = self.equations, len(values)
-        given: dict[str, Any] = {"p": values[:, self.columns.inner_columns]} if self.columns.inner.names else {}
+        given: dict[str, Any] = {"p": values[:, self.inner]} if self.inner else {}
         if equations.muscles:
             table = self.study.activations
             control = "excitation" if equations.excited else "activation"
@@ -216,7 +203,7 @@ class SimulationEngine(Engine):
                 given[control] = kernels.LinearInterpolation(*table)
             else:
                 given[control] = np.tile(table, (n, 1))
-                given[control][:, [*self.columns.activations]] = values[:, [*self.columns.activations.values()]]
+                given[control][:, [*self.activations]] = values[:, [*self.activations.values()]]
         if equations.actuated:
             given["controls"] = np.zeros((n, equations.actuated))  # beside those that the model prescribes
         return given
@@ -229,15 +216,12 @@ class SimulationEngine(Engine):
             return delayed
         control = given["excitation" if equations.excited else "activation"]
         at_start = self._along(control, np.zeros(1))[..., 0, :]
-        known = InputsOverTime(model.inputs, model.muscle_names).prescribed(np.zeros(())).keys()
+        known = {own.name for own in model.inputs}.intersection(model.muscle_names)
         if self.study.activation is None and known:  # what the model prescribes, but activations that it names
             values = equations.over_time(model, model.muscle_names, p)(np.zeros(1))[..., 0, :]
-            at_start = np.array(np.broadcast_to(at_start, np.broadcast_shapes(at_start.shape, values.shape)))
-            for i, muscle in enumerate(model.muscles):
-                if i in equations.excited and muscle.activation is not None:
-                    at_start[..., i] = at_start[..., i] if i in self.columns.activations else muscle.activation
-                elif muscle.name in known:
-                    at_start[..., i] = values[..., i]
+            named = {*equations.excited}.intersection(self.activations)  # by each sample
+            own = [name in known and i not in named for i, name in enumerate(model.muscle_names)]
+            at_start = start_activations(model, np.where(own, values, at_start), {*equations.excited} - named)
         return *muscle_starts(equations, q, at_start, p), *delayed
 
     def _summaries(self, inputs: dict[str, Any], states: Array, failed: Array) -> Arrays:

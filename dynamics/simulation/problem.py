@@ -25,7 +25,7 @@ from myoquat.muscle.evaluate import equilibria, equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.laws.shared_structure import numbers_of
 from myoquat.muscle.segments.lengths import lengths
-from myoquat.muscle.states import check_start, elastic, state_names
+from myoquat.muscle.states import check_start, elastic, start_activations, state_names
 
 from .controls import Control, ControlLike, Inputs, Law, StateFeedback, check_numbers, check_returned, is_constant
 from .methods import BY_ACCELERATION, STEP_COUNT_TOLERANCE, MethodChoice
@@ -241,9 +241,7 @@ class Problem:
             follows = np.isin(np.arange(equations.muscles), excited)
             activation = np.where(follows, model.check_activation(inputs.activation), activation)
         elif excited and inputs.excitation is None and _prescribes(model, model.muscle_names):
-            named = [model.muscles[i].activation if i in excited else None for i in range(equations.muscles)]
-            own = [math.nan if x is None else x for x in named]
-            activation = np.where(np.isnan(own), activation, own)
+            activation = start_activations(model, activation, excited)
         if inputs.muscle_states is not None:
             states = check_start(model, "muscle_states", inputs.muscle_states)
         elif p is None:

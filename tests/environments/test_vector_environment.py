@@ -15,7 +15,7 @@ import myoquat as mq
 from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
 from myoquat.environments.stable_baselines3 import stable_baselines3_env
 from myoquat.joints.functions import Linear
-from myoquat.muscle import ActivationDynamics, PathPoint
+from myoquat.muscle import ActivationDynamics, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016
@@ -41,6 +41,7 @@ def hinge():
 MODEL = hinge()
 UNBOUNDED = replace(MODEL, actuators=(CoordinateActuator("motor", "turn"),))
 STILL = replace(MODEL, muscles=(), actuators=())
+OVERDRIVEN = replace(MODEL, inputs=(PrescribedInput("upper", Linear(0.0, 1.18)),))
 PARTLY = replace(MODEL, muscles=(replace(MODEL.muscles[0], activation_dynamics=None), MODEL.muscles[1]))
 POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
 REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
@@ -223,6 +224,8 @@ WRONG = [
     (lambda: VectorEnvironment(POSE, 10**15), "num_envs must be a whole number from 1 to"),
     (lambda: VectorEnvironment(POSE, 1).reset(seed=-1), "seed must be a whole number from 0 on"),
     (lambda: VectorEnvironment(POSE, 1).reset(seed="x"), "seed must be a whole number from 0 on"),
+    (lambda: VectorEnvironment(POSE, 1).reset(seed=True), "seed must be a whole number from 0 on"),
+    (lambda: VectorEnvironment(replace(POSE, model=OVERDRIVEN), 1), r"\(upper\) is 1.18; it must lie in \[0, 1\]"),
     (lambda: replace(POSE, low=np.ma.array(POSE.low, mask=True)), "low: a masked array"),
     (lambda: replace(POSE, control_steps=10**12), "control_steps must be at most"),
     (lambda: replace(POSE, weights={"pose": float("nan")}), "weights must be finite"),

@@ -54,6 +54,15 @@ def test_a_muscle_without_dynamics_starts_at_its_function(model):
     np.testing.assert_allclose(study.run().q_final[0], way, rtol=1e-13)
 
 
+def test_a_prescribed_muscle_starts_at_its_varied_activation(model):
+    """Also where the model itself names none."""
+    muscles = tuple(replace(m, activation=None if m.name == "b" else m.activation) for m in model.muscles)
+    driven = replace(model, muscles=muscles, inputs=tuple(PrescribedInput(name, Linear(0.0, 0.7)) for name in "abc"))
+    vary = {"muscles.b.activation": [0.1, 0.6]}
+    results = assert_simulated(Study(driven, vary, design="grid", duration=1e-2, step=2e-4))
+    assert np.ptp(results.q_final.values) > 1e-6
+
+
 def test_the_variational_method_says_what_it_does_not_move(model):
     with pytest.raises(ValueError, match="moves no states of muscles"):
         Study(model, vary={"start_u.mass.speed": {"uniform": [-0.1, 0.1]}}, samples=2, duration=0.1,
