@@ -38,9 +38,9 @@ class PathCondition(Record, ABC):
     def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
         """(..., k), or one number, of what is controlled at a point: the formula."""
 
-    @abstractmethod
     def content(self) -> Hashable:
         """What its formula computes with: the key of kernels."""
+        return content_key(self)
 
     def check(self, plant: Plant) -> None:
         """ValueError for what does not fit the plant."""
@@ -71,6 +71,10 @@ class _BoundedFormula(Record):
         """(k, 2) lower and upper bounds."""
         return interval_of(self.title, self.lower, self.upper)
 
+    def content(self) -> Hashable:
+        """What the formula computes with: the key of kernels."""
+        return content_key(self.formula)
+
 
 @frozen
 class PathConstraint(_BoundedFormula, PathCondition):
@@ -89,9 +93,6 @@ class PathConstraint(_BoundedFormula, PathCondition):
 
     def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
         return self.formula(point)
-
-    def content(self) -> Hashable:
-        return content_key(self.formula)
 
 
 @frozen
@@ -148,16 +149,16 @@ class _Gaps:
 
 def equality(
     name: str, pairs: Sequence[tuple[str, str]], balls: Sequence[tuple[slice, slice]]
-) -> BoundaryConstraint | None:
-    """Quantities of the first point that those of the last one equal, by pairs of names and of slices of q; None for
+) -> list[BoundaryConstraint]:
+    """[quantities of the first point that those of the last one equal], by pairs of names and of slices of q; [] for
     none."""
     zeros = (0.0,) * (len(pairs) + 3 * len(balls))
     gaps = _Gaps(tuple(pairs), tuple(((a.start, a.stop), (b.start, b.stop)) for a, b in balls))
-    return BoundaryConstraint(name, gaps, zeros, zeros) if zeros else None
+    return [BoundaryConstraint(name, gaps, zeros, zeros)] if zeros else []
 
 
-def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> BoundaryConstraint | None:
-    """The constraint of a periodic motion. ValueError for unknown names, for pairs of unequal quantities such as a
+def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> list[BoundaryConstraint]:
+    """[the constraint of a periodic motion]. ValueError for unknown names, for pairs of unequal quantities such as a
     state and a control, and for a quantity that two pairs determine. What is constant has no row."""
     pairs, balls, constant = periodic_pairs(periodic, quantities), quantities.balls, quantities.constant
     kept = [(start, end) for end, start in pairs.items() if end not in balls and not (

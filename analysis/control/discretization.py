@@ -1,10 +1,9 @@
 """From a problem in the terms of its plant to a nonlinear program: formulas, variables, blocks, bounds, and what a
 solution says per site."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,9 +20,8 @@ from .conditions import BoundaryConstraint, PathCondition
 from .goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from .plants import Plant
 from .points import Point
-from .program import Block, BlockFormula, Program
+from .program import Block, Program
 from .transcriptions import (
-    FIELDS,
     STATE,
     Between,
     Collocation,
@@ -47,13 +45,17 @@ def load_numbers_at(loads: Forces, t: Array) -> Array:
     return vector([entries[k] + entries[n + k] * (t - start) for k in range(n)])
 
 
+Costs = tuple[Mapping[str, Goal], Array]  # goals by name, and the share (b,) of each instance in them
+NO_COSTS: Costs = {}, np.zeros(0)
+
+
 @frozen(eq=False)
 class Statement:
     """A problem in the terms of its plant: goals and constraints."""
 
     plant: Plant
     transcription: Transcription
-    mesh: Array
+    layout: Layout
     start: float
     duration: tuple[float, float]
     goals: tuple[Goal, ...]
@@ -66,36 +68,24 @@ class Statement:
         """Whether the duration is given."""
         return self.duration[0] == self.duration[1]
 
+    def times(self, duration: float, sites: Any = slice(None)) -> Array:
+        """(s,) [s] the times of sites, all by default."""
+        return self.start + self.layout.fractions[sites] * duration
+
     def bound(self, p: Array) -> "Statement":
         """The same with values (np,) of the unknown parameters, floats or symbols."""
         return replace(self, plant=self.plant.bound(p))
 
-    def term_names(self, block: str) -> tuple[str, ...]:
-        """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
-        found, count = [], Counter[str]()
+    def of(self, family: Any) -> dict[str, Any]:
+        """The goals of a family by their titles; goals of the same title are numbered: "Effort", "Effort 2"."""
+        found = dict[str, Goal]()
         for goal in self.goals:
-            count[goal.title] += 1
-            number = f" {count[goal.title]}" if count[goal.title] > 1 else ""
-            apart = {EndGoal: "ends", ChangeGoal: "changes"}
-            own = next((name for of, name in apart.items() if isinstance(goal, of)), "points")
-            if own == block or (own == "points" and block not in apart.values()):
-                found.append(goal.title + number)
-        return tuple(found)
-
-    @property
-    def integrals(self) -> list[IntegralGoal]:
-        """The goals that are integrated."""
-        return [goal for goal in self.goals if isinstance(goal, IntegralGoal)]
-
-    @property
-    def changes(self) -> tuple[ChangeGoal, ...]:
-        """The goals of changes between neighbouring points."""
-        return tuple(goal for goal in self.goals if isinstance(goal, ChangeGoal))
-
-    @property
-    def ends(self) -> list[EndGoal]:
-        """The goals of the ends."""
-        return [goal for goal in self.goals if isinstance(goal, EndGoal)]
+            name, number = goal.title, 1
+            while name in found:
+                number += 1
+                name = f"{goal.title} {number}"
+            found[name] = goal
+        return {name: goal for name, goal in found.items() if isinstance(goal, family)}
 
 
 @frozen(eq=False)
@@ -114,37 +104,13 @@ class Sites:
     parameters: Array | None = None
 
 
-@dataclass(eq=False)
-class Rows:
-    """Constraints as they are added: bounds, words, and the fraction of the duration of each."""
+class Rows(NamedTuple):
+    """The constraints of b instances: fractions of the duration (b, rows) or (b, 1), names of those that are zero, and
+    conditions."""
 
-    lower: list[Array] = field(default_factory=list)
-    upper: list[Array] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    fractions: list[float] = field(default_factory=list)
-
-    def add(self, fractions: Array, names: Sequence[str],
-            conditions: Sequence[PathCondition | BoundaryConstraint] = ()) -> "Added":  # fmt: skip
-        """New rows at fractions (b, rows) or (b, 1) of b instances: those that are zero, with names, and those of
-        conditions."""
-        b, start = len(fractions), len(self.names)
-        low, high = np.concatenate([np.zeros((len(names), 2)), *(c.interval for c in conditions)]).T
-        names = (*names, *(c.title for c in conditions for _ in c.interval))
-        self.lower.append(np.tile(low, b))
-        self.upper.append(np.tile(high, b))
-        self.names += [*names] * b
-        self.fractions += np.broadcast_to(fractions, (b, len(names))).ravel().tolist()
-        indices = start + np.arange(b * len(names)).reshape(b, len(names))
-        return Added(indices, names, np.broadcast_to(fractions, (b, max(len(names), 1))))
-
-
-class Added(NamedTuple):
-    """Rows of b instances: their indices (b, nr), names, and times as fractions of the duration (b, nr), at least one
-    column."""
-
-    indices: Array
-    names: tuple[str, ...]
     times: Array
+    names: Sequence[str] = ()
+    conditions: Sequence[PathCondition | BoundaryConstraint] = ()
 
 
 @contextmanager
@@ -194,27 +160,24 @@ class Posed(NamedTuple):
 
 
 class Discretization:
-    """The nonlinear program of a statement about a guess, whose poses are the centres of the charts."""
+    """The nonlinear program of a statement about poses (s, nq), whose rotations are the centres of charts."""
 
-    def __init__(self, statement: Statement, layout: Layout, references: Array) -> None:
-        self.statement, self.layout, self.references = statement, layout, references
-        plant = statement.plant
-        sizes = (plant.nu, plant.nu, plant.nw, plant.nu, plant.nw, plant.nc, plant.nk, plant.ng)
-        self.sizes = dict(zip(FIELDS, sizes, strict=True))
+    def __init__(self, statement: Statement, references: Array) -> None:
+        layout = statement.layout
+        plant, self.statement, self.layout = statement.plant, statement, layout
+        self.references, self.integrals = plant.centres(references), statement.of(IntegralGoal)
         # indices of the fields of every site, in the order of time, -1 where it has none; duration and parameters last
-        self.index = {name: np.full((len(layout.fractions), n), -1) for name, n in self.sizes.items()}
+        self.index = {name: np.full((len(layout.fractions), len(own)), -1) for name, own in plant.fields.items()}
         self.size = 0
         for site, fields in enumerate(layout.fields):
-            for name in fields:
-                self.index[name][site] = self.size + np.arange(self.sizes[name])
-                self.size += self.sizes[name]
+            for row in (self.index[name][site] for name in fields):
+                row[:] = self.size + np.arange(len(row))
+                self.size += len(row)
         free, count = int(not statement.fixed), len(plant.parameter_names)
         self.duration_index = self.size + np.arange(free)  # (1,), (0,) where it is given
         self.parameter_indices = self.size + free + np.arange(count)  # (np,) of the unknown ones
         self.size += free + count
-        self.rows = Rows()
-        self.start_rows: Array = np.zeros(0, dtype=int)
-        self.program = Program(self._blocks(), self.size, len(self.rows.names))
+        self.program = Program(self._blocks(), self.size)
 
     # ---- variables -------------------------------------------------------------------------------------------
 
@@ -230,7 +193,7 @@ class Discretization:
         """(size,) the variables of a motion whose poses are near the references."""
         x = np.zeros(self.size)
         plant = self.statement.plant
-        values = {**sites.fields, "z": plant.coordinates(self.references, sites.q)}
+        values = {**sites.fields, "z": plant.displacement(self.references, sites.q)}
         for name, indices in self.index.items():
             there = indices >= 0
             x[indices[there]] = values[name][there]
@@ -245,28 +208,21 @@ class Discretization:
         fields = {name: np.where(indices >= 0, x[indices], np.nan) for name, indices in self.index.items()}
         q = np.full((len(self.references), plant.nq), np.nan)
         there = self.layout.having("z")
-        q[there] = plant.pose(self.references[there], fields["z"][there]) if plant.nq else q[there]
+        q[there] = plant.displaced(self.references[there], fields["z"][there])
         p = x[self.parameter_indices] * plant.unknown.scales
-        times = self.statement.start + self.layout.fractions * self.duration(x)
-        fields["controls"] = np.asarray(plant.bound(p).acting_controls(times, fields["controls"]))
-        driven = self.index["controls"] >= 0
-        fields["controls"] = np.where(driven, fields["controls"], np.nan)
-        return Sites(self.duration(x), q, fields, p)
+        duration = self.duration(x)
+        acting = plant.bound(p).acting_controls(self.statement.times(duration), fields["controls"])
+        fields["controls"] = np.where(self.index["controls"] >= 0, acting, np.nan)
+        return Sites(duration, q, fields, p)
 
     @cached_property
     def labels(self) -> tuple[list[str], Array]:
         """Name and fraction of the duration of every variable."""
         plant = self.statement.plant
-        poses = tuple(f"pose along {name}" for name in plant.velocity_names)
-        u, w = plant.velocity_names, plant.state_names
-        rates = tuple(f"rate of {n}" for n in u), tuple(f"rate of {n}" for n in w)
-        multipliers = plant.constraints.multiplier_names if plant.constraints else ()
-        moves = tuple(f"move onto {name}" for name in plant.state_row_names)
-        known = (poses, u, w, *rates, plant.control_names, multipliers, moves)
         names, fractions = ["duration"] * self.size, np.full(self.size, np.nan)
         names[self.size - len(plant.parameter_names) :] = plant.parameter_names
-        for (_, indices), words in zip(self.index.items(), known, strict=True):
-            for site, row in enumerate(indices):
+        for field, words in plant.fields.items():
+            for site, row in enumerate(self.index[field]):
                 for place, word in zip(row, words, strict=True):
                     if place >= 0:
                         names[place], fractions[place] = word, self.layout.fractions[site]
@@ -284,26 +240,25 @@ class Discretization:
             slots, formula, data, names = transcription.between(statement.plant, self.layout)
             content = transcription.points, transcription.linear_controls, _chart_content(statement.plant)
             if names:  # without states there is nothing between the points
-                rows = self.rows.add(self._at(slots[0].sites), names)
+                rows = Rows(self._at(slots[0].sites), names)
                 blocks.append(self._block("collocation", slots, formula, data, rows, content))
             blocks.append(self._points())
         if statement.plant.constraints is not None:
             blocks.append(self._start())
-            self.start_rows = blocks[-1].rows[0]
-        if statement.changes and len(self.layout.having("controls")) > 1:
-            blocks.append(self._changes())
-        if statement.ends or statement.boundary:
-            blocks.append(self._ends())
+        if (changes := statement.of(ChangeGoal)) and len(self.layout.having("controls")) > 1:
+            blocks.append(self._changes(changes))
+        if (ends := statement.of(EndGoal)) or statement.boundary:
+            blocks.append(block_of_ends("ends", [(self, 0)], 0, statement.boundary, ends))
         return blocks
 
-    def _block(self, name: str, slots: Sequence[Slot], formula: Between, data: Sequence[Array], rows: Added,
-               content: Hashable, weights: Array | None = None) -> Block:  # fmt: skip
+    def _block(self, name: str, slots: Sequence[Slot], formula: Between, data: Sequence[Array], rows: Rows,
+               content: Hashable, costs: Costs = NO_COSTS) -> Block:  # fmt: skip
         """A block of this program alone (`assembled`)."""
 
         def own(values: Values, data: Sequence[Array], durations: list[Array], bound: list[Statement]) -> RowsAndTerms:
             return formula(values, data, durations[0], bound[0])
 
-        return assembled(name, [(self, 0, slots)], own, data, rows, content, weights)
+        return assembled(name, [(self, 0, slots)], own, data, rows, content, costs)
 
     def _at(self, sites: Array) -> Array:
         """(b, 1) fractions of the duration."""
@@ -318,7 +273,7 @@ class Discretization:
         loads = np.zeros((len(times), 0))
         if statement.loads is not None and statement.fixed:
             loads = statement.loads.resampled(times).numbers
-        goals = (np.asarray(goal.samples(plant, times)) for goal in statement.integrals)
+        goals = (np.asarray(goal.samples(plant, times)) for goal in self.integrals.values())
         return [fractions[:, None], loads, plant.samples(times), *goals]
 
     @staticmethod
@@ -330,27 +285,23 @@ class Discretization:
             loads = load_numbers_at(statement.loads, t)
         return statement.plant.point(t, values, loads=loads, prescribed=own)
 
-    @staticmethod
-    def _terms(statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> list[Array]:
+    def _terms(self, statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> list[Array]:
         """The integrands of the goals, times the duration where they are integrated."""
         return [
             one_number(goal, statement.plant, point, own) * (1.0 if goal.mean else duration)
-            for goal, own in zip(statement.integrals, data[3:], strict=True)
+            for goal, own in zip(self.integrals.values(), data[3:], strict=True)
         ]
 
-    def _weights(self) -> Array:
-        """(b, terms) of the integrated goals."""
-        weights: Array = np.array([goal.weight for goal in self.statement.integrals]).reshape(1, -1)
-        return self.statement.transcription.quadrature(self.layout)[:, None] * weights
+    @property
+    def _costs(self) -> Costs:
+        """The integrated goals."""
+        return self.integrals, self.statement.transcription.quadrature(self.layout)
 
     @property
     def _point_content(self) -> Hashable:
         statement = self.statement
-        goals = tuple((type(goal).__name__, goal.mean, goal.content(statement.plant)) for goal in statement.integrals)
         loads = None if statement.loads is None or statement.fixed else content_key(statement.loads)
-        path = tuple(constraint.content() for constraint in statement.path)
-        content: Hashable = statement.plant.content
-        return content, goals, path, loads, content_key(statement.plant.state_names)
+        return statement.plant.content, loads, content_key(statement.plant.state_names)
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all collocation points."""
@@ -361,9 +312,9 @@ class Discretization:
             rows = [plant.residual(point), *(constraint_rows(constraint, plant, point) for constraint in bound.path)]
             return rows, self._terms(bound, point, data, duration)
 
-        rows = self.rows.add(self._at(sites), statement.plant.residual_names, statement.path)
+        rows = Rows(self._at(sites), statement.plant.residual_names, statement.path)
         samples = self._samples(self.layout.fractions[sites])
-        return self._block("points", [Slot(sites, POINT)], formula, samples, rows, self._point_content, self._weights())
+        return self._block("points", [Slot(sites, POINT)], formula, samples, rows, self._point_content, self._costs)
 
     def _intervals(self, method: IntervalRule) -> Block:
         """The rule of all intervals, with equations, path constraints and integrals at its points."""
@@ -371,28 +322,22 @@ class Discretization:
         first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
         samples = [self._samples(column) for column in method.times(layout).T]
         n, implicit = len(samples[0]), "multipliers" in method.fields
-        order = slice(None, None, 1 if implicit else -1)  # of the first slots: explicit rules hold at the start
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            plant, (middle, start), end = bound.plant, values[:2][order], values[2]
+            plant, (step, fraction) = bound.plant, data[-2:]
 
             def own(k: int) -> Sequence[Array]:
                 return data[k * n : (k + 1) * n]
 
             def at(k: int, **fields: Any) -> Point:
-                return self._point(bound, {"controls": middle["controls"], **fields}, own(k), duration)
+                return self._point(bound, {"controls": values[0]["controls"], **fields}, own(k), duration)
 
             def integrand(k: int, point: Point) -> list[Array]:
                 return self._terms(bound, point, own(k), duration)
 
-            moves: Any = 0.0, 0.0
-            held, (step, fraction) = list[Array](), data[-2:]
-            if plant.constraints is not None:
-                t1 = bound.start + fraction[..., 0] * duration
-                held = [plant.constraints.state(end["q"], end["u"], t1)]
-                moves = plant.constraints.moves(end["q"], t1, end["moves"])
+            held, *moves = plant.held(values[-1], bound.start + fraction[..., 0] * duration)
             h = step * (duration / method.steps)[..., None]
-            rows, terms, points = method.rows(plant, [middle, start, end], at, h, moves, integrand)
+            rows, terms, points = method.rows(plant, values, at, h, moves, integrand)
             rows += held
             for point in points:
                 rows += [plant.residual(point)] if implicit else []
@@ -400,19 +345,19 @@ class Discretization:
             return rows, terms
 
         data = [*(part for own in samples for part in own), layout.steps[:, None], layout.fractions[last][:, None]]
-        slots = [*[Slot(middle, method.fields), Slot(first, STATE)][order], Slot(last, (*STATE, "moves"))]
+        slots = [Slot(middle, method.fields), Slot(first, STATE), Slot(last, (*STATE, "moves"))]
         names = (*method.names(plant), *plant.state_row_names, *(plant.residual_names if implicit else ()))
         # path constraints hold at the start of each step
         count, steps = sum(len(c.interval) for c in statement.path), np.arange(method.steps) / method.steps
         later = layout.steps[:, None] * np.concatenate([np.zeros(len(names)), np.repeat(steps, count)])
-        rows = self.rows.add(self._at(slots[0].sites) + later, names, statement.path * method.steps)
+        rows = Rows(self._at(middle if implicit else first) + later, names, statement.path * method.steps)
         content = method.steps, self._point_content
-        return self._block(method.title, slots, formula, data, rows, content, self._weights())
+        return self._block(method.title, slots, formula, data, rows, content, self._costs)
 
-    def _changes(self) -> Block:
+    def _changes(self, goals: Mapping[str, ChangeGoal]) -> Block:
         """Goals of changes between the pairs of neighbouring points with controls. Accelerations are unknowns there, or
         for the midpoint rule differences of the velocities at both ends of an interval."""
-        goals, plant, layout = self.statement.changes, self.statement.plant, self.layout
+        plant, layout = self.statement.plant, self.layout
         fractions, sites = layout.fractions, layout.having("udot")
         of_rates = bool(len(sites))
         sites = sites if of_rates else layout.having("controls")
@@ -433,11 +378,10 @@ class Discretization:
                 replace(base, udot=rate, controls=v["controls"]) for rate, v in zip(rates, values[:2], strict=True)
             )
             h = step[..., 0]
-            return [], [h * one_number(goal, plant, before, after, h) for goal in goals]
+            return [], [h * one_number(goal, plant, before, after, h) for goal in goals.values()]
 
-        weights = np.tile([goal.weight for goal in goals], (len(sites) - 1, 1))
-        content = tuple((type(goal).__name__, goal.content(plant)) for goal in goals), plant.content, len(slots)
-        return self._block("changes", slots, formula, data, self.rows.add(self._at(sites[:-1]), ()), content, weights)
+        rows, costs = Rows(self._at(sites[:-1])), (goals, np.ones(len(sites) - 1))
+        return self._block("changes", slots, formula, data, rows, (plant.content, of_rates), costs)
 
     def _start(self) -> Block:
         """Constraints of the model at the first node; those at the others belong to the intervals before them."""
@@ -450,27 +394,8 @@ class Discretization:
             return [held.state(start["q"], start["u"], bound.start + 0.0 * duration, held.kept[1])], []
 
         first = self.layout.nodes[:1]
-        rows = self.rows.add(self._at(first), (*paths.names("position"), *paths.names("velocity")))
+        rows = Rows(self._at(first), (*paths.names("position"), *paths.names("velocity")))
         return self._block("start", [Slot(first, ("z", "u"))], formula, [], rows, _chart_content(plant))
-
-    def _ends(self) -> Block:
-        """Boundary constraints and goals of the ends."""
-        statement, plant, driven = self.statement, self.statement.plant, self.layout.having("controls")
-
-        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            ends = zip(values[:2], values[2:], strict=True)
-            first, last = (bound.plant.point(bound.start + i * duration, v | c) for i, (v, c) in enumerate(ends))
-            rows = [constraint_rows(c, first, last, duration) for c in bound.boundary]
-            return rows, [one_number(goal, bound.plant, (first, last), duration) for goal in bound.ends]
-
-        slots = [Slot(self.layout.nodes[k], STATE) for k in ([0], [-1])]
-        slots += [Slot(driven[k], ("controls",)) for k in ([0], [-1])]
-        goals = tuple((type(goal).__name__, goal.content(plant)) for goal in statement.ends)
-        boundary = tuple(content_key(c.formula) for c in statement.boundary)
-        content = goals, boundary, _chart_content(plant), content_key(plant.state_names)
-        weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
-        rows = self.rows.add(np.array([[np.nan]]), (), statement.boundary)
-        return self._block("ends", slots, formula, [], rows, content, weights)
 
 
 Part = tuple[Discretization, int, Sequence[Slot]]  # of a program: where its variables begin, and what a block takes
@@ -478,10 +403,10 @@ OfParts = Callable[[Values, Sequence[Array], list[Array], list[Statement]], Rows
 
 
 def assembled(
-    name: str, parts: Sequence[Part], formula: OfParts, data: Sequence[Array], rows: Added, content: Hashable,
-    weights: Array | None = None,
+    name: str, parts: Sequence[Part], formula: OfParts, data: Sequence[Array], rows: Rows, content: Hashable,
+    costs: Costs = NO_COSTS,
 ) -> Block:  # fmt: skip
-    """A block of instances (b,) of a formula.
+    """A block of instances (b,) of a formula, which computes with `content` beside its conditions and goals.
 
     The formula gets a dictionary of fields for each slot, with the pose q where there is a chart, and the data. It also
     gets of every part the duration, and the statement with its start and parameters.
@@ -516,13 +441,47 @@ def assembled(
         for (k, part), value in zip(fields, own, strict=False):
             values[k][part] = value
         for (k, i, _), reference in zip(posed, given, strict=False):
-            values[k]["q"] = bound[i].plant.pose(reference, values[k]["z"])
+            values[k]["q"] = bound[i].plant.displaced(reference, values[k]["z"])
         return formula(values, given[len(posed) : len(given) - len(parts)], durations, bound)
 
-    weights = np.zeros((count, 0)) if weights is None else weights
-    v, d = np.concatenate(variables, axis=1), np.concatenate(numbers, axis=1)
-    made = BlockFormula(name, function, v.shape[1], d.shape[1], len(rows.names), weights.shape[1], (content, *keys))
-    return Block(made, v, d, rows.indices, weights, rows.times, rows.names)
+    (goals, shares), plant = costs, parts[0][0].statement.plant
+    keys += [(type(goal).__name__, getattr(goal, "mean", False), goal.content(plant)) for goal in goals.values()]
+    limits = np.concatenate([np.zeros((len(rows.names), 2)), *(c.interval for c in rows.conditions)])
+    return Block(
+        name, function, (content, *keys, *(c.content() for c in rows.conditions)), np.concatenate(variables, axis=1),
+        np.concatenate(numbers, axis=1), limits, np.outer(shares, [goal.weight for goal in goals.values()]),
+        np.broadcast_to(rows.times, (count, max(len(limits), 1))),
+        (*rows.names, *(c.title for c in rows.conditions for _ in c.interval)), tuple(goals),
+    )  # fmt: skip
+
+
+def block_of_ends(
+    name: str, programs: Sequence[tuple[Discretization, int]], end: int, conditions: Sequence[BoundaryConstraint],
+    goals: Mapping[str, EndGoal] | None = None,
+) -> Block:  # fmt: skip
+    """Conditions and goals of a point of the first and one of the last of some programs, each with the place where its
+    variables begin.
+
+    `end` is 0 for the outer ends and the duration of all these programs. It is -1 for the join of two, with the
+    duration of the first."""
+    parts, aims = list[Part](), goals or {}
+    for k, (own, offset) in enumerate(programs):
+        driven, sites = own.layout.having("controls"), [end] * (k == 0) + [-1 - end] * (k == len(programs) - 1)
+        pairs = ((Slot(own.layout.nodes[[i]], STATE), Slot(driven[[i]], ("controls",))) for i in sites)
+        parts.append((own, offset, [slot for pair in pairs for slot in pair]))
+
+    def formula(values: Values, data: Sequence[Array], durations: list[Array], bound: list[Statement]) -> RowsAndTerms:
+        before, after, (first, last) = bound[0], bound[-1], (values[0] | values[1], values[2] | values[3])
+        one = before.plant.point(before.start - end * durations[0], first)
+        other = after.plant.point(after.start + (1 + end) * durations[-1], last)
+        duration: Any = durations[0] if end else sum(durations)
+        rows = [constraint_rows(c, one, other, duration) for c in conditions]
+        return rows, [one_number(goal, before.plant, (one, other), duration) for goal in aims.values()]
+
+    plants = (own.statement.plant for own, _ in programs)
+    content = end, tuple((plant.content, content_key(plant.state_names)) for plant in plants)
+    rows = Rows(np.array([[np.nan]]), (), conditions)
+    return assembled(name, parts, formula, [], rows, content, (aims, np.ones(1)))
 
 
 def _chart_content(plant: Plant) -> Hashable:

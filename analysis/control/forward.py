@@ -128,9 +128,11 @@ class Forward:
 
 
 def run_forward(
-    statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
-) -> Forward:
-    """Simulate from the first of the states (q, u, w) at the times, with a local error of rtol."""
+    statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float,
+    anew: bool = False,
+) -> Forward:  # fmt: skip
+    """Simulate from the first of the states (q, u, w) at the times, or `anew` in every interval from its own, with a
+    local error of rtol. ValueError for a prescribed motion."""
     plant, n = statement.plant, statement.plant.nu
     if isinstance(plant, PrescribedPlant):
         raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
@@ -141,12 +143,11 @@ def run_forward(
     def formula(t: Array, x: Array, d: Array) -> Array:
         """The rates of x = (displacement from q0, u, w) at the time t; d is q0 and the controls."""
         theta, u, w = x[..., :n], x[..., n : 2 * n], x[..., 2 * n :]
-        q = plant.displaced(d[..., :nq], theta) if n else d[..., :nq]
+        q = plant.displaced(d[..., :nq], theta)
         acting = {} if loads is None else {"loads": load_numbers_at(loads, t)}
         point = plant.point(t, {"q": q, "u": u, "w": w, "controls": d[..., nq : nq + nc]}, **acting)
         udot, wdot = plant.rates(point)
-        moving = [plant.displacement_rate(theta, q, u), udot] if n else []
-        return joined([*moving, wdot] if plant.nw else moving)
+        return joined([plant.displacement_rate(theta, q, u), udot, wdot])
 
     def build(content: str | None) -> Kernel:
         inputs = {"t": (), "x": 2 * n + plant.nw, "d": nq + nc + 1}
@@ -160,18 +161,20 @@ def run_forward(
         c = controls(np.array([np.clip(t, start + margin, end - margin)]))[0]
         return rates(t, x, np.concatenate([q0, np.clip(c, *bounds), [0.0]]))  # polynomials leave the bounds
 
-    q, rest = [states[0][0]], [np.concatenate([states[1][0], states[2][0]])]
-    for span in pairwise(time):
-        x = np.full(n + len(rest[0]), np.nan)
-        if np.isfinite(rest[-1]).all():
-            x0 = np.concatenate([np.zeros(n), rest[-1]])
-            run = scipy.integrate.solve_ivp(rate, span, x0, atol=options["rtol"], args=(q[-1], *span), **options)
+    poses, others = states[0], np.concatenate(states[1:], axis=1)
+    q, rest = [poses[0]], [others[0]]
+    for k, span in enumerate(pairwise(time)):
+        q0, rest0 = (poses[k], others[k]) if anew else (q[-1], rest[-1])
+        x = np.full(n + len(rest0), np.nan)
+        if np.isfinite(rest0).all():
+            x0 = np.concatenate([np.zeros(n), rest0])
+            run = scipy.integrate.solve_ivp(rate, span, x0, atol=options["rtol"], args=(q0, *span), **options)
             x = run.y[:, -1] if run.success else x
-        q.append(np.asarray(plant.displaced(q[-1], x[:n])) if n else q[-1])
+        q.append(np.asarray(plant.displaced(q0, x[:n])))
         rest.append(x[n:])
-    poses, (u, w) = np.array(q), np.split(np.array(rest), [n], axis=1)
-    moved = plant.displacement(states[0], poses) if n else np.zeros((len(time), 0))
-    return Forward(time, poses, u, w, np.concatenate([moved, u - states[1], w - states[2]], axis=1))
+    found, ends = np.array(q), np.array(rest)
+    errors = np.concatenate([plant.displacement(poses, found), ends - others], axis=1)
+    return Forward(time, found, ends[:, :n], ends[:, n:], errors)
 
 
 def interval_errors(
@@ -183,10 +186,8 @@ def interval_errors(
     It is the greatest difference of pose, velocities and states, each over 1 plus its greatest value along the motion.
     NaN where a simulation fails. ValueError for a prescribed motion.
     """
-    plant, (q, u, w), found = statement.plant, states, []
-    for k in range(len(time) - 1):
-        own = q[k : k + 2], u[k : k + 2], w[k : k + 2]
-        found.append(run_forward(statement, time[k : k + 2], own, controls, rtol).error[-1])
-    moved = plant.displacement(np.broadcast_to(q[0], q.shape), q) if plant.nu else np.zeros((len(q), 0))
-    scale = 1.0 + np.abs(np.concatenate([moved, u, w], axis=1)).max(axis=0)
+    plant, (q, *others) = statement.plant, states
+    found = run_forward(statement, time, states, controls, rtol, anew=True).error[1:]
+    moved = plant.displacement(np.broadcast_to(q[0], q.shape), q)
+    scale = 1.0 + np.abs(np.concatenate([moved, *others], axis=1)).max(axis=0)
     return np.max(np.abs(found) / scale, axis=1)

@@ -200,7 +200,7 @@ def status_of(word: str, objective: float) -> SolutionStatus:
     return SolutionStatus.UNBOUNDED if objective < UNBOUNDED and not ended else status
 
 
-Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, empty ones left out
+Formula = Callable[..., Any]  # of CasADi's arguments as arrays
 
 
 @cache
@@ -351,9 +351,8 @@ def run_ipopt(
     given = {"x0": start, "lbx": bounds[:, 0], "ubx": bounds[:, 1], "lbg": limits[:, 0], "ubg": limits[:, 1]}
     begun, count = time.perf_counter(), 0
 
-    def seen(arguments: Sequence[Array], results: Sequence[Array]) -> None:
+    def seen(x: Array, f: Array, g: Array, *_: Array) -> float:
         nonlocal count
-        x, f, g = arguments[:3]
         if watch is not None and motion is not None:
             missed = np.maximum(limits[:, 0] - g, g - limits[:, 1]) if g.size else np.zeros(0)
             seconds = time.perf_counter() - begun
@@ -362,7 +361,7 @@ def run_ipopt(
             progress = Progress(count, float(f[0]), float(missed.max(initial=0.0)), seconds, left, at)
             stop.came = watch(progress) is True or stop.came
         count += 1
-        results[0][0] = float(stop.came)
+        return float(stop.came)
 
     with interruptible() as stop:
         settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": functions.watcher(seen)}
@@ -386,52 +385,42 @@ class _Functions:
     """The program as functions of CasADi, with the time that they take and the errors that they raise."""
 
     def __init__(self, program: Program, exact: bool) -> None:
-        self.program, self.errors, self.seconds = program, list[BaseException](), 0.0
+        self.errors, self.seconds = list[BaseException](), 0.0
         n, m, dense = program.size, program.rows, casadi.Sparsity.dense
-        self.inputs = {"x": dense(n)}
-        own, f, g = self.inputs | {"p": dense(0, 1)}, {"f": dense(1)}, {"g": dense(m)}
-        jacobian = {"jac_g_x": _sparsity(program.jacobian_pattern, (m, n))}
+        self.inputs, f, g = {"x": dense(n)}, {"f": dense(1)}, {"g": dense(m)}
+        self.evaluated = self.inputs | f | g | {"lam_x": dense(n), "lam_g": dense(m)}
+        own, jacobian = self.inputs | {"p": dense(0, 1)}, {"jac_g_x": _sparsity(program.jacobian_pattern, (m, n))}
 
-        def writing(*formulas: Callable[[Array], Any] | None) -> Evaluation:
-            """Write what is asked for; the nonzeros of the Jacobian in place of a formula that is None."""
+        def of_x(name: str, outputs: dict[str, Any], *formulas: Callable[[Array], Any]) -> Any:
+            return self.function(name, own, outputs, *(lambda x, *_, formula=each: formula(x) for each in formulas))
 
-            def write(arguments: Sequence[Array], results: Sequence[Array]) -> None:
-                for out, formula in zip(results, formulas, strict=True):
-                    if out.size and formula is None:
-                        program.jacobian(arguments[0], out)
-                    elif out.size and formula is not None:
-                        out[:] = formula(arguments[0])
+        def hessian(x: Array, p: Array, factor: Array, multipliers: Array) -> Array:
+            return program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers)
 
-            return write
-
-        def hessian(arguments: Sequence[Array], results: Sequence[Array]) -> None:
-            x, _, factor, multipliers = arguments
-            if results[0].size:
-                program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers, results[0])
-
-        gradient = writing(program.objective, program.gradient)
-        self.nlp = self._function("nlp", own, f | g, writing(program.objective, program.constraints))
+        self.nlp = of_x("nlp", f | g, program.objective, program.constraints)
         self.options = {
-            "grad_f": self._function("grad_f", own, f | {"grad_f_x": dense(n)}, gradient),
-            "jac_g": self._function("jac_g", own, g | jacobian, writing(program.constraints, None)),
+            "grad_f": of_x("grad_f", f | {"grad_f_x": dense(n)}, program.objective, program.gradient),
+            "jac_g": of_x("jac_g", g | jacobian, program.constraints, program.jacobian),
         }
         if exact:
-            inputs = own | {"lam_f": dense(1), "lam_g": dense(m)}
             outputs = {"triu_hess_gamma_x_x": _sparsity(program.hessian_pattern, (n, n))}
-            self.options["hess_lag"] = self._function("hess_lag", inputs, outputs, hessian)
+            inputs = own | {"lam_f": dense(1), "lam_g": dense(m)}
+            self.options["hess_lag"] = self.function("hess_lag", inputs, outputs, hessian)
 
-    def watcher(self, seen: Evaluation) -> Any:
-        """A function of CasADi that is called at every iterate."""
-        n, m, dense = self.program.size, self.program.rows, casadi.Sparsity.dense
-        inputs = self.inputs | {"f": dense(1), "g": dense(m), "lam_x": dense(n), "lam_g": dense(m)}
-        return self._function("watch", inputs | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, seen)
+    def watcher(self, seen: Formula) -> Any:
+        """A function of CasADi that is called at every iterate, and returns whether to stop."""
+        dense = casadi.Sparsity.dense
+        return self.function("watch", self.evaluated | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, seen)
 
-    def _function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation) -> Any:
+    def function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], *formulas: Formula) -> Any:
+        """A function of CasADi, each of whose outputs is what a formula gives of the inputs."""
 
-        def timed(arguments: Sequence[Array], results: Sequence[Array]) -> int:
+        def write(arguments: Sequence[Array], results: Sequence[Array]) -> int:
             begun = time.perf_counter()
             try:
-                evaluation(arguments, results)
+                for out, formula in zip(results, formulas, strict=True):
+                    if out.size:  # asked for
+                        out[:] = formula(*arguments)
             except BaseException as error:
                 self.errors.append(error)
                 return 1
@@ -439,7 +428,7 @@ class _Functions:
                 self.seconds += time.perf_counter() - begun
             return 0
 
-        return _callback_class()(name, inputs, outputs, timed)
+        return _callback_class()(name, inputs, outputs, write)
 
 
 def _sparsity(pattern: Pattern, shape: tuple[int, int]) -> Any:

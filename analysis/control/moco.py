@@ -9,6 +9,7 @@ header says how many of each there are. States are named by paths such as /joint
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from types import NoneType
@@ -33,7 +34,6 @@ from .guesses import with_fibers
 from .plants import ModelPlant, MuscledPlant, Plant, PrescribedPlant
 from .points import interpolated_pose
 from .solution import Solution
-from .transcriptions import Layout
 
 # ---- Reserves and residuals: the torques that Moco's operators add ------------------------------------------------
 
@@ -190,10 +190,8 @@ def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
         counts[group] = int(text)
     if sum(counts.values()) != len(labels):
         raise ValueError(f"{path}: the header counts {sum(counts.values())} columns, but there are {len(labels)}")
-    parts, place = {}, 0
-    for group, count in counts.items():
-        parts[group] = {name: frame[name].to_numpy(float) for name in labels[place : place + count]}
-        place += count
+    rest = iter(labels)
+    parts = {group: {n: frame[n].to_numpy(float) for n in islice(rest, count)} for group, count in counts.items()}
     parameters = {name: float(x[0]) for name, x in parts.pop("parameters").items()}
     return MocoTrajectory(frame.index.to_numpy(float), **parts, parameters=parameters, header=header)
 
@@ -226,7 +224,7 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     if not isinstance(plant, MuscledPlant):
         raise ValueError("a trajectory of Moco needs a model; a problem of equations of one's own has none")
     layout = solution.layout
-    every = replace(solution, layout=replace(layout, nodes=layout.having("w")))
+    every = replace(solution, statement=replace(solution.statement, layout=replace(layout, nodes=layout.having("w"))))
     labels = [f"/forceset/{name}" for name in (*plant.muscle_names, *plant.actuator_names)]
     labels += [f"/forceset/reserve_jointset_{label}" for label in _driven_coordinates(plant).values()]
     controls = dict(zip(labels, solution.controls_at(every.time).T, strict=True))
@@ -325,7 +323,7 @@ def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
 # ---- as a guess ------------------------------------------------------------------------------------------------
 
 
-def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTrajectory, otherwise: Sites) -> Sites:
+def sites_of_trajectory(statement: Statement, trajectory: MocoTrajectory, otherwise: Sites) -> Sites:
     """The sites `otherwise` with what a trajectory knows of pose, velocities, activations and controls, and fibers in
     equilibrium. A duration that is free is that of the trajectory.
 
@@ -335,7 +333,7 @@ def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTr
     duration = otherwise.duration
     if not statement.fixed:
         duration = float(np.clip(trajectory.time[-1] - statement.start, *statement.duration))
-    plant, times = statement.plant, statement.start + layout.fractions * duration
+    plant, times = statement.plant, statement.times(duration)
     apart = _names_at_root(getattr(plant, "model", None))
     states = {_in_set(label, apart): x for label, x in trajectory.states.items()}
     trajectory = replace(trajectory, states=states)
@@ -347,7 +345,7 @@ def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTr
     sites = replace(otherwise, duration=duration)
     if not isinstance(plant, PrescribedPlant):
         sites = _with_motion(plant, times, trajectory, sites)
-    fields = {name: np.array(values) for name, values in with_fibers(statement, layout, sites).fields.items()}
+    fields = {name: np.array(values) for name, values in with_fibers(statement, sites).fields.items()}
     for name, columns in (("w", _known_states(plant, trajectory)), ("controls", _known_controls(plant, trajectory))):
         for k, column in columns.items():
             fields[name][:, k] = np.interp(times, trajectory.time, column)

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, Record, Solved, check_items, check_types, content_key, frozen
+from myoquat.core import Array, Record, Solved, check_items, check_types, frozen
 
 from .conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
-from .discretization import Part, Posed, Rows, Statement, assembled, constraint_rows
+from .discretization import Posed, block_of_ends
 from .ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from .problem import Problem, check_same_unknowns
 from .program import Block, Program
 from .quantities import Quantities
 from .solution import Explanation, Solution, explanation_of, solution_of
-from .transcriptions import STATE, Slot, Values
 
 
 @frozen
@@ -37,8 +36,8 @@ class Join(Record):
     constraints: tuple[BoundaryConstraint, ...] = ()
 
 
-def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryConstraint | None:
-    """Quantities that are continuous between phases; None for none. ValueError for free names that neither has."""
+def continuity(before: Quantities, after: Quantities, join: Join) -> list[BoundaryConstraint]:
+    """[quantities that are continuous between phases], [] for none. ValueError for free names that neither has."""
     for name in join.free:
         if name not in after.unknowns and name not in after.balls:
             before.unknown(name, "join")
@@ -103,8 +102,8 @@ class Phases:
         found = run_ipopt(joined.program, joined.x, joined.bounds, joined.limits, solver or Ipopt())
         explanation = explanation_of(joined, joined.bounds, joined.limits, found)
         parts = [
-            solution_of(problem.statement, posed.discretization, joined.part(k, found), explanation)
-            for k, (problem, posed) in enumerate(zip(self.problems, joined.posed, strict=True))
+            solution_of(posed.discretization, joined.part(k, found), explanation)
+            for k, posed in enumerate(joined.posed)
         ]
         return PhasedSolution(tuple(parts), parts[0].status, explanation)
 
@@ -113,57 +112,28 @@ class _Joined:
     """The programs of all phases, and their joins, as one."""
 
     def __init__(self, posed: list[Posed], phases: Phases) -> None:
-        self.posed, self.rows, blocks = posed, Rows(), list[Block]()
+        self.posed, blocks = posed, list[Block]()
         self.offsets = np.cumsum([0, *(p.discretization.size for p in posed)])
         self.first_rows = np.cumsum([0, *(p.discretization.program.rows for p in posed)])
         for k, p in enumerate(posed):
-            own = p.discretization
-            blocks += [
-                replace(b, variables=b.variables + self.offsets[k], rows=b.rows + self.first_rows[k])
-                for b in own.program.blocks
-            ]
-            self.rows.names += [f"phase {k + 1}: {name}" for name in own.rows.names]
-            self.rows.fractions += [k + fraction for fraction in own.rows.fractions]
-        # of every join, and of the whole: first phase, last phase, which ends, conditions
+            for block in p.discretization.program.blocks:
+                words = tuple(f"phase {k + 1}: {name}" for name in block.row_names)
+                variables, times = block.variables + self.offsets[k], block.times + k
+                blocks.append(replace(block, variables=variables, times=times, row_names=words))
         names, whole = [problem.quantities for problem in phases.problems], list[Any](phases.constraints)
         if phases.periodic is not None:
-            driven = "controls" in posed[0].discretization.layout.fields[0]
-            whole.append(periodic_constraint(phases.periodic, names[0], driven))
+            driven = "controls" in phases.problems[0].layout.fields[0]
+            whole += periodic_constraint(phases.periodic, names[0], driven)
+        programs = [(p.discretization, int(offset)) for p, offset in zip(posed, self.offsets, strict=False)]
         for k, join in enumerate(phases.joins or [Join()] * (len(posed) - 1)):
-            blocks += self._link(k, k + 2, -1, [continuity(names[k], names[k + 1], join), *join.constraints])
-        blocks += self._link(0, len(posed), 0, whole)
-        self.program = Program(blocks, int(self.offsets[-1]), len(self.rows.names))
+            if kept := [*continuity(names[k], names[k + 1], join), *join.constraints]:
+                blocks.append(block_of_ends("join", programs[k : k + 2], -1, kept))
+        if whole:
+            blocks.append(block_of_ends("join", programs, 0, whole))
+        self.program = Program(blocks, int(self.offsets[-1]))
         self.x = np.concatenate([p.x for p in posed])
         self.bounds = np.concatenate([p.bounds for p in posed])
-        linked = np.stack([np.concatenate([np.zeros(0), *side]) for side in (self.rows.lower, self.rows.upper)], axis=1)
-        self.limits = np.concatenate([*(p.limits for p in posed), linked])
-
-    def _link(self, begin: int, stop: int, end: int, conditions: Sequence[BoundaryConstraint | None]) -> list[Block]:
-        """[the block of conditions] of a point of the first and one of the last of some phases; [] without conditions.
-
-        `end` is 0 for the outer ends and the duration of all these phases. It is -1 for the join of two, with the
-        duration of the first."""
-        kept = [condition for condition in conditions if condition is not None]
-        if not kept:
-            return []
-        parts, ends = list[Part](), {begin: end, stop - 1: -1 - end}
-        for k in range(begin, stop):
-            own, slots = self.posed[k].discretization, list[Slot]()
-            if k in ends:
-                at = [ends[k]]
-                slots = [Slot(own.layout.nodes[at], STATE), Slot(own.layout.having("controls")[at], ("controls",))]
-            parts.append((own, int(self.offsets[k]), slots))
-
-        def formula(values: Values, data: Sequence[Array], durations: list[Array], bound: list[Statement]) -> Any:
-            before, after, (first, last) = bound[0], bound[-1], (values[0] | values[1], values[2] | values[3])
-            one = before.plant.point(before.start - end * durations[0], first)
-            other = after.plant.point(after.start + (1 + end) * durations[-1], last)
-            duration = durations[0] if end else sum(durations)
-            return [constraint_rows(c, one, other, duration) for c in kept], []
-
-        plants = tuple(part.statement.plant.content for part, *_ in parts)
-        content = end, plants, tuple(content_key(c.formula) for c in kept)
-        return [assembled("join", parts, formula, [], self.rows.add(np.array([[np.nan]]), (), kept), content)]
+        self.limits = np.concatenate([*(p.limits for p in posed), self.program.limits[self.first_rows[-1] :]])
 
     @property
     def labels(self) -> tuple[list[str], Array]:

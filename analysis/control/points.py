@@ -7,8 +7,7 @@ Q_ref exp(z), or exp(z) Q_ref where the model's velocities are in the parent's f
 is regular for |z| < 2 pi.
 """
 
-import operator
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -66,21 +65,23 @@ class StateSpace:
             "parameters": self.parameter_names,
         }
 
-    def pose(self, reference: Array, z: Array) -> Array:
-        """(..., nq) q at the chart coordinates z (..., nu) about a reference pose (..., nq)."""
-        return self._each(reference, z, _second, "integrate")
-
-    def coordinates(self, reference: Array, q: Array) -> Array:
-        """(..., nu) z with `pose(reference, z)` = q, the shortest rotation of each quaternion."""
-        return self._each(reference, q, _second, "difference")
+    def centres(self, q: Array) -> Array:
+        """(..., nq) the centres of charts about poses q: their quaternions, and zeros for plain coordinates. The chart
+        coordinates z of a pose are its displacement from there."""
+        found = np.zeros_like(q)
+        if self.system is not None:
+            balls = self.system.quaternion_indices
+            found[..., balls] = q[..., balls]
+        return found
 
     def displacement(self, q0: Array, q1: Array) -> Array:
-        """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the rotation vector of each quaternion."""
-        return self._each(q0, q1, lambda a, b: b - a, "difference")
+        """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the shortest rotation vector of each
+        quaternion."""
+        return self._each(q0, q1, "difference")
 
     def displaced(self, q: Array, theta: Array) -> Array:
         """(..., nq) the pose to which the displacement theta (..., nu) leads from q (..., nq)."""
-        return self._each(q, theta, operator.add, "integrate")
+        return self._each(q, theta, "integrate")
 
     def displacement_rate(self, theta: Array, q: Array, u: Array) -> Array:
         """(..., nu) rate of the displacement theta (..., nu) from a fixed pose to q, at the velocities u (..., nu)."""
@@ -97,17 +98,16 @@ class StateSpace:
         """(..., nq) q after unit time at constant velocities `motion` (..., nu)."""
         return q if self.system is None else integrate(self.system, q, motion)
 
-    def _each(self, q: Array, other: Array, plain: Callable[[Array, Array], Array],
-              turn: Literal["integrate", "difference"]) -> Array:  # fmt: skip
-        """`plain` of the plain coordinates of every joint, and a rotation vector added to its quaternion, or that
-        between two of them."""
-        parts = []
+    def _each(self, q: Array, other: Array, turn: Literal["integrate", "difference"]) -> Array:
+        """The sum or difference of the plain coordinates of every joint, and a rotation vector added to its quaternion,
+        or that between two of them."""
+        forward, parts = turn == "integrate", []
         for _, flat, ball, iq, iu in self._joints():
-            a, b = q[..., iq], other[..., iu if turn == "integrate" else iq]
-            parts.append(plain(a[..., :flat], b[..., :flat]))
+            a, b = q[..., iq], other[..., iu if forward else iq]
+            parts.append(a[..., :flat] + b[..., :flat] if forward else b[..., :flat] - a[..., :flat])
             if ball is not None:
                 parts.append(getattr(ball, turn)(a[..., flat:], b[..., flat:]))
-        return joined(parts) if parts else plain(q, other)
+        return joined(parts) if parts else q[..., :0]
 
     def _joints(self) -> Iterator[tuple[Joint, int, SphericalJoint | None, slice, slice]]:
         """Every joint that moves, with the number of plain coordinates, the ball behind them, slices of q and of u."""
@@ -120,10 +120,6 @@ class StateSpace:
             frame = getattr(joint, "velocity_frame", "child")
             ball = None if flat is None else SphericalJoint(velocity_frame=frame)
             yield joint, joint.nu if flat is None else flat, ball, iq, iu
-
-
-def _second(_: Array, b: Array) -> Array:
-    return b
 
 
 @frozen

@@ -140,7 +140,7 @@ class Problem:
             if math.isinf(self._span[1]):
                 raise ValueError("duration: loads over time need a greatest one that they cover, not inf")
             self.loads.resampled(span)
-        for goal in self.statement.integrals:
+        for goal in self.statement.of(IntegralGoal).values():
             if self.statement.fixed:
                 goal.samples(self.plant, span)
             elif type(goal).samples is not IntegralGoal.samples:
@@ -240,12 +240,11 @@ class Problem:
         boundary += [_angle_at(1, name, bound) for name, bound in last.angles.items()]
         if self.periodic is not None:
             nodes_driven = "controls" in self.layout.fields[0]
-            own = periodic_constraint(self.periodic, self.quantities, nodes_driven)
-            boundary += [own] if own else []
+            boundary += periodic_constraint(self.periodic, self.quantities, nodes_driven)
         along = [c for c in self.constraints if isinstance(c, PathCondition)]
         along += [PathConstraint(name, _Named(name), *bound) for name, bound in path.angles.items()]
         return Statement(
-            self.plant, self.method, self.mesh, float(self.start), self._span, tuple(self.goals), tuple(along),
+            self.plant, self.method, self.layout, float(self.start), self._span, tuple(self.goals), tuple(along),
             tuple(boundary), None if self.prescribed is not None else self.loads,
         )  # fmt: skip
 
@@ -305,12 +304,12 @@ class Problem:
             if self.plant.system is None:
                 raise ValueError("a problem of equations of one's own has no motion of bodies")
             nodes, sites = self.layout.nodes, posed.discretization.sites(x)
-            time = self.start + self.layout.fractions[nodes] * sites.duration
+            time = self.statement.times(sites.duration, nodes)
             return Motion(self.plant.system, time, sites.q[nodes], sites.fields["u"][nodes])
 
         found = run_ipopt(posed.discretization.program, posed.x, posed.bounds, posed.limits, solver, watch, motion)
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
-        return solution_of(self.statement, posed.discretization, found, explanation)
+        return solution_of(posed.discretization, found, explanation)
 
     def goal_values(
         self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None
@@ -326,7 +325,7 @@ class Problem:
         {'effort': 18.0}
         """
         posed = self.posed(guess)
-        return goals_at(self.statement, posed.discretization, posed.x)
+        return goals_at(posed.discretization.program, posed.x)
 
     def posed(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None) -> Posed:
         """The nonlinear program about a guess, as `solve` takes it, with its checks."""
@@ -340,7 +339,7 @@ class Problem:
         for place, pose in ((0, first.pose), (-1, last.pose)):
             if pose is not None:
                 references[place] = np.where(np.isnan(pose), references[place], pose)
-        discretization = Discretization(self.statement, self.layout, references)
+        discretization = Discretization(self.statement, references)
 
         bounds, index = np.tile([-np.inf, np.inf], (discretization.size, 1)), discretization.index
         own = {("w", k): limit for k, limit in enumerate(plant.state_bounds)}
@@ -361,10 +360,7 @@ class Problem:
             check_guess(discretization, x, bounds)
         x = np.clip(x, bounds[:, 0], bounds[:, 1])
         check_finite(discretization, x)
-        rows = discretization.rows
-        limits = np.stack([np.concatenate(rows.lower), np.concatenate(rows.upper)], axis=1)
-        limits = independent_limits(discretization, x, bounds, limits)
-        return Posed(discretization, x, bounds, limits)
+        return Posed(discretization, x, bounds, independent_limits(discretization, x, bounds))
 
     def _sites(self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None") -> Sites:
         """The guess at every site."""
@@ -373,21 +369,21 @@ class Problem:
                 text = "guess: equations of one's own have no bodies, so that a Motion is no guess; give names"
                 raise ValueError(text)
             guess.check_system(self.plant.system)
-            return sites_of_motion(self.statement, self.layout, guess)
+            return sites_of_motion(self.statement, guess)
         if isinstance(guess, Solution):
             check_same_unknowns(self.plant, guess.statement.plant)
-            return guess.at_sites(self.statement, self.layout)
+            return guess.at_sites(self.statement)
         first, last, _ = self._ends
-        otherwise = default_sites(self.statement, self.layout, (first.pose, last.pose))
+        otherwise = default_sites(self.statement, (first.pose, last.pose))
         if isinstance(guess, MocoTrajectory):
-            return sites_of_trajectory(self.statement, self.layout, guess, otherwise)
+            return sites_of_trajectory(self.statement, guess, otherwise)
         spans: dict[str, Any] = {}
         for name, unknown in self.quantities.unknowns.items():  # straight lines between states that are fixed at ends
             known = [e.bounds[unknown] for e in (first, last) if unknown in e.bounds]
             fixed = [bound.lower for bound in known if bound.lower == bound.upper]
             if fixed and unknown.field == "w":
                 spans[name] = np.array([fixed[0], fixed[-1]])
-        return sites_of_mapping(self.statement, self.layout, spans | dict(guess or {}), self.quantities, otherwise)
+        return sites_of_mapping(self.statement, spans | dict(guess or {}), self.quantities, otherwise)
 
 
 @frozen
@@ -457,20 +453,18 @@ def check_guess(discretization: Discretization, x: Array, bounds: Array) -> None
 
 def check_finite(discretization: Discretization, x: Array) -> None:
     """ValueError where a goal, an equation or a constraint is not finite at the guess."""
-    program, statement = discretization.program, discretization.statement
+    program, layout = discretization.program, discretization.layout
     with np.errstate(all="ignore"):
         values = program.values(x)
     for block, found in zip(program.blocks, values, strict=True):
-        for output, names in (("terms", statement.term_names(block.formula.name)), ("rows", block.row_names)):
+        for output, names in (("terms", block.term_names), ("rows", block.row_names)):
             wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
             if wrong.any():
                 k, i = map(int, np.argwhere(wrong)[0])
                 fraction, at = float(block.times[k, i if output == "rows" else 0]), ""
                 if np.isfinite(fraction):
-                    node, interval = (
-                        np.abs(statement.mesh - fraction) < 1e-12,
-                        np.searchsorted(statement.mesh, fraction),
-                    )
+                    mesh = layout.fractions[layout.nodes]
+                    node, interval = np.abs(mesh - fraction) < 1e-12, np.searchsorted(mesh, fraction)
                     place = f"node {int(np.argmax(node))}" if node.any() else f"interval {int(interval)}"
                     at = f" at {fraction:.3g} of the duration ({place})"
                 what = f"the goal {names[i]!r}" if output == "terms" else names[i]
@@ -492,25 +486,23 @@ def check_third_derivatives(plant: Plant) -> None:
 START_TOLERANCE = 1e-6  # [m, rad, m/s, rad/s] by which a fixed start may miss the constraints
 
 
-def independent_limits(discretization: Discretization, x: Array, bounds: Array, limits: Array) -> Array:
+def independent_limits(discretization: Discretization, x: Array, bounds: Array) -> Array:
     """The limits (m, 2) of the constraints, with rows of the start relaxed where they repeat others.
 
     A fixed start satisfies the constraints by itself. A start that equals the end of the motion satisfies them by the
     rows of the end. Rows that repeat others would make the multipliers undetermined. Raises ValueError, with the name
     of the constraint, where the start is fixed off it by more than 1e-6.
     """
-    rows, free = discretization.start_rows, bounds[:, 0] < bounds[:, 1]
-    if not len(rows):
-        return limits
-    plant, index = discretization.statement.plant, discretization.index
-    assert plant.constraints is not None
+    plant, index, program = discretization.statement.plant, discretization.index, discretization.program
+    rows, free = program.rows_of("start"), bounds[:, 0] < bounds[:, 1]
+    if plant.constraints is None or not len(rows):
+        return program.limits
     # rows that may imply those of the start: constraints of the model at the end, and of the boundary
-    fractions = np.array(discretization.rows.fractions)
-    of_end = np.isin(discretization.rows.names, plant.state_row_names)
+    fractions, of_end = program.fractions, np.isin(program.names, plant.state_row_names)
     of_end[rows] = False
     last = of_end & (fractions == np.max(fractions[of_end], initial=0.0))
     others = np.flatnonzero(last | np.isnan(fractions))
-    J = discretization.program.jacobian_matrix(x)[np.concatenate([others, rows])].toarray()
+    J = program.jacobian_matrix(x)[np.concatenate([others, rows])].toarray()
     locked = list(plant.constraints.locks.values())
     for first, end in (index[f][[0, -1]][:, locked] for f in ("z", "u")):  # constant along the motion
         J[:, first] += J[:, end]
@@ -521,13 +513,13 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     own = J[len(others) :]
     repeated = ~np.isin(np.arange(len(others), len(J)), independent([J[:, ends]]))
     fixed = rows[repeated & np.all(own[:, free] == 0, axis=1)]
-    missed = np.abs(discretization.program.constraints(x)[fixed])
+    missed = np.abs(program.constraints(x)[fixed])
     if len(missed) and not missed.max() <= START_TOLERANCE:
         k = int(np.argmax(missed))
         raise ValueError(
-            f"initial: the start misses the {discretization.rows.names[fixed[k]]} by {missed[k]:.3g}; "
+            f"initial: the start misses the {program.names[fixed[k]]} by {missed[k]:.3g}; "
             "dynamics.constraints.assemble moves a pose onto the constraints"
         )
-    relaxed = limits.copy()
+    relaxed = program.limits.copy()
     relaxed[rows[repeated]] = -np.inf, np.inf
     return relaxed

@@ -7,7 +7,6 @@ instances go through the lanes of one kernel call; what a call gives is added in
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -22,39 +21,76 @@ Formula = Callable[[Array, Array], tuple[list[Array], list[Array]]]  # of v and 
 
 
 @frozen(eq=False)
-class BlockFormula:
-    """A formula of v (..., size) and d (..., data) that gives `rows` and `terms` numbers; `content` is its key."""
+class Block:
+    """Instances (b,) of a formula in a program.
+
+    name        of the formula, of v (..., nv) and d (..., nd)
+    content     of the formula, for the key of its kernels
+    variables   (b, nv) indices of the variables in the program
+    data        (b, nd) numbers that the formula takes
+    limits      (nr, 2) of the constraints
+    weights     (b, nt) of the terms in the objective
+    times       (b, nr) fractions of the duration at which the constraints hold, at least (b, 1), for messages
+    row_names   of the constraints, for messages
+    term_names  of the terms, for messages
+    """
 
     name: str
-    function: Formula
-    size: int
-    data: int
-    rows: int
-    terms: int
+    formula: Formula
     content: Hashable
+    variables: Array
+    data: Array
+    limits: Array
+    weights: Array
+    times: Array
+    row_names: tuple[str, ...]
+    term_names: tuple[str, ...]
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """Name and length of what the formula takes."""
+        return {"v": self.variables.shape[1], "d": self.data.shape[1]}
 
     @property
     def outputs(self) -> dict[str, int]:
         """Name and length of what it gives; what it gives none of is left out."""
-        return {name: n for name, n in (("rows", self.rows), ("terms", self.terms)) if n}
+        sizes = {"rows": len(self.row_names), "terms": len(self.term_names)}
+        return {name: n for name, n in sizes.items() if n}
 
-    def __call__(self, v: Array, d: Array) -> dict[str, Array]:
-        rows, terms = self.function(v, d)
+    def named(self, v: Array, d: Array) -> dict[str, Array]:
+        """What the formula gives, by name."""
+        rows, terms = self.formula(v, d)
         parts = {"rows": rows, "terms": [term[..., None] for term in terms]}
-        found = {name: joined(parts[name]) if parts[name] else v[..., :0] for name in self.outputs}
-        for name, n in self.outputs.items():
-            if found[name].shape[-1] != n:
-                raise ValueError(f"{self.name}: {n} {name} are expected, not {found[name].shape[-1]}")
+        return {name: joined(parts[name]) for name in self.outputs}
+
+    @cached_property
+    def kernels(self) -> "BlockKernels":
+        """Those of the formula, shared by all blocks of its content."""
+        key = "control", self.name, self.content, *self.inputs.values()
+        found: BlockKernels = kernel_for(key, lambda content: BlockKernels(self, content))
         return found
+
+    def evaluated(self, kernel: str, x: Array) -> dict[str, Array]:
+        """ "rows" and "terms" at the variables x of the program: of "value" (b, n), of "jacobian" (b, nonzeros)."""
+        found = getattr(self.kernels, kernel)(x[self.variables], self.data)
+        return dict(zip(self.outputs, found if isinstance(found, tuple) else (found,), strict=True))
+
+    def pattern(self, output: str) -> tuple[Array, Array]:
+        """Rows and columns within an instance of the nonzeros of the Jacobian of "rows" or "terms"."""
+        rows, columns = self.kernels.jacobian.patterns[f"d{output}/dv"]
+        return rows, columns
+
+    def curvature(self, x: Array, factor: float, multipliers: Array) -> Array:
+        """(b, nonzeros) of the Hessian of factor times objective plus multipliers (b * nr,) times constraints."""
+        bars = {"rows": multipliers.reshape(len(self.data), -1), "terms": factor * self.weights}
+        return self.kernels.hessian(x[self.variables], self.data, *(bars[name] for name in self.outputs))
 
 
 class BlockKernels:
     """The compiled formula of a block and its derivatives by v; the Hessian is built when it is first asked for."""
 
-    def __init__(self, formula: BlockFormula, content: str | None) -> None:
-        inputs = {"v": formula.size, "d": max(formula.data, 1)}
-        self.outputs = list(formula.outputs)
-        self.value = kernels.compile(formula, inputs, formula.outputs, name=formula.name, content=content)
+    def __init__(self, block: Block, content: str | None) -> None:
+        self.value = kernels.compile(block.named, block.inputs, block.outputs, name=block.name, content=content)
         self.jacobian = self.value.jacobian(wrt="v", sparse=True)
 
     @property
@@ -66,72 +102,6 @@ class BlockKernels:
     def hessian(self) -> kernels.Kernel:
         """Second derivatives of sum rows_bar . rows + terms_bar . terms by v."""
         return self.value.hessian(wrt="v")
-
-
-@frozen(eq=False)
-class Block:
-    """Instances (b,) of a formula in a program.
-
-    variables   (b, nv) indices of the variables in the program
-    data        (b, nd) numbers that the formula takes
-    rows        (b, nr) indices of the constraints
-    weights     (b, nt) of the terms in the objective
-    times       (b, nr) fractions of the duration at which the constraints hold, at least (b, 1), for messages
-    row_names   of the constraints, for messages
-    term_names  of the terms, for messages
-    """
-
-    formula: BlockFormula
-    variables: Array
-    data: Array
-    rows: Array
-    weights: Array
-    times: Array
-    row_names: tuple[str, ...] = ()
-    term_names: tuple[str, ...] = ()
-    kernels: BlockKernels = field(init=False)
-
-    def __post_init__(self) -> None:
-        if not self.data.shape[1]:
-            object.__setattr__(self, "data", np.zeros((len(self.variables), 1)))
-        object.__setattr__(self, "data", np.ascontiguousarray(self.data))
-        key = ("control", self.formula.name, self.formula.content, self.formula.size, self.formula.data)
-        found = kernel_for(key, lambda content: BlockKernels(self.formula, content))
-        object.__setattr__(self, "kernels", found)
-
-    # ---- values ----------------------------------------------------------------------------------------------
-
-    def values(self, x: Array) -> dict[str, Array]:
-        """ "rows" (b, nr) and "terms" (b, nt) at the variables x of the program."""
-        return self._named(self.kernels.value(x[self.variables], self.data), self.kernels.outputs)
-
-    @staticmethod
-    def _named(found: Array | tuple[Array, ...], names: list[str]) -> dict[str, Array]:
-        return dict(zip(names, found if isinstance(found, tuple) else (found,), strict=True))
-
-    # ---- first derivatives -----------------------------------------------------------------------------------
-
-    def derivatives(self, x: Array) -> dict[str, Array]:
-        """(b, nonzeros) of "rows" and "terms" by v."""
-        return self._named(self.kernels.jacobian(x[self.variables], self.data), self.kernels.outputs)
-
-    def pattern(self, output: str) -> tuple[Array, Array]:
-        """Rows and columns within an instance of the nonzeros of "rows" or "terms"."""
-        rows, columns = self.kernels.jacobian.patterns[f"d{output}/dv"]
-        return rows, columns
-
-    # ---- second derivatives ----------------------------------------------------------------------------------
-
-    def curvature(self, x: Array, factor: float, multipliers: Array) -> Array:
-        """(b, nonzeros) of the Hessian of factor times objective plus multipliers times constraints."""
-        bars = [multipliers[self.rows]] if self.formula.rows else []
-        if self.formula.terms:
-            bars.append(factor * self.weights)
-        return self.kernels.hessian(x[self.variables], self.data, *bars)
-
-    def curvature_pattern(self) -> tuple[Array, Array]:
-        """Rows and columns within an instance of the nonzeros of its Hessian."""
-        return self.kernels.hessian.rows, self.kernels.hessian.cols
 
 
 @frozen(eq=False)
@@ -156,33 +126,50 @@ class Pattern:
         starts = np.searchsorted(unique // shape[0], np.arange(shape[1] + 1))
         return cls(unique % shape[0], starts, nonzeros)
 
-    def fill(self, values: Sequence[Array], out: Array) -> None:
-        """Add the entries of the blocks into the nonzeros."""
+    def sums(self, values: Sequence[Array]) -> Array:
+        """(nonzeros,) the sums of the entries of the blocks."""
         n, weights = len(self.rows), np.concatenate([np.zeros(0), *(part.ravel() for part in values)])
-        out[:] = np.bincount(self.nonzeros, weights=weights, minlength=n + 1)[:n]
+        return np.bincount(self.nonzeros, weights=weights, minlength=n + 1)[:n]
 
 
 class Program:
-    """minimise sum weights . terms subject to low <= rows <= high and bounds of x, from blocks.
+    """minimise sum weights . terms subject to limits of rows and bounds of x, from blocks.
 
-    size: number of variables; rows: of constraints. Each derivative is one kernel call for each block.
+    size    number of variables
+    names, fractions, limits   of all constraints (rows,), block by block: words, fractions of the duration, and their
+            lower and upper bounds (rows, 2)
+
+    Each derivative is one kernel call for each block.
     """
 
-    def __init__(self, blocks: Sequence[Block], size: int, rows: int) -> None:
-        self.blocks, self.size, self.rows = list(blocks), size, rows
+    def __init__(self, blocks: Sequence[Block], size: int) -> None:
+        self.blocks, self.size = list(blocks), size
+        self.names = [name for block in blocks for name in block.row_names * len(block.data)]
+        times = (block.times[:, : len(block.row_names)].ravel() for block in blocks)
+        self.fractions = np.concatenate([np.zeros(0), *times])
+        limits = (np.tile(block.limits, (len(block.data), 1)) for block in blocks)
+        self.limits = np.concatenate([np.zeros((0, 2)), *limits])
+        ends = np.cumsum([len(block.data) * len(block.row_names) for block in blocks])
+        self._rows = np.split(np.arange(len(self.names)), ends[:-1])  # of each block
         self._last: dict[str, tuple[Array, list[dict[str, Array]]]] = {}
+
+    @property
+    def rows(self) -> int:
+        """Number of constraints."""
+        return len(self.names)
+
+    def rows_of(self, name: str) -> Array:
+        """The numbers of the constraints of the blocks of a name."""
+        own = [rows for rows, block in zip(self._rows, self.blocks, strict=True) if block.name == name]
+        return np.concatenate([self._rows[0][:0], *own])
 
     # ---- values ----------------------------------------------------------------------------------------------
 
-    def values(self, x: Array) -> list[dict[str, Array]]:
-        """What every block gives at x (size,)."""
-        return self._each("values", x)
-
-    def _each(self, what: str, x: Array) -> list[dict[str, Array]]:
-        """What a method of every block gives at x, kept for the x that was asked for last."""
-        last = self._last.get(what)
+    def values(self, x: Array, kernel: str = "value") -> list[dict[str, Array]]:
+        """What a kernel of every block gives at x (size,), kept for the x that was asked for last."""
+        last = self._last.get(kernel)
         if last is None or not np.array_equal(last[0], x):
-            last = self._last[what] = x.copy(), [getattr(block, what)(x) for block in self.blocks]
+            last = self._last[kernel] = x.copy(), [block.evaluated(kernel, x) for block in self.blocks]
         return last[1]
 
     def objective(self, x: Array) -> float:
@@ -192,22 +179,14 @@ class Program:
 
     def constraints(self, x: Array) -> Array:
         """(rows,) the constraints."""
-        found = np.zeros(self.rows)
-        for values, block in zip(self.values(x), self.blocks, strict=True):
-            if "rows" in values:
-                found[block.rows] = values["rows"]
-        return found
+        return np.concatenate([np.zeros(0), *(part["rows"].ravel() for part in self.values(x) if "rows" in part)])
 
     # ---- first derivatives -----------------------------------------------------------------------------------
-
-    def derivatives(self, x: Array) -> list[dict[str, Array]]:
-        """First derivatives of every block."""
-        return self._each("derivatives", x)
 
     def gradient(self, x: Array) -> Array:
         """(size,) of the objective."""
         found = np.zeros(self.size)
-        for block, slopes in zip(self.blocks, self.derivatives(x), strict=True):
+        for block, slopes in zip(self.blocks, self.values(x, "jacobian"), strict=True):
             if "terms" in slopes:
                 rows, columns = block.pattern("terms")
                 values = slopes["terms"] * block.weights[:, rows]
@@ -219,33 +198,32 @@ class Program:
     def jacobian_pattern(self) -> Pattern:
         """The pattern of the derivatives of the constraints by x, (rows, size)."""
         entries = []
-        for block in (block for block in self.blocks if block.formula.rows):
-            i, j = block.pattern("rows")
-            entries.append((block.rows[:, i], block.variables[:, j]))
+        for block, rows in zip(self.blocks, self._rows, strict=True):
+            if block.row_names:
+                i, j = block.pattern("rows")
+                entries.append((rows.reshape(len(block.data), -1)[:, i], block.variables[:, j]))
         return Pattern.of(entries, (self.rows, self.size))
 
-    def jacobian(self, x: Array, out: Array) -> None:
-        """Write the nonzeros of the constraints' Jacobian."""
-        self.jacobian_pattern.fill([slopes["rows"] for slopes in self.derivatives(x) if "rows" in slopes], out)
+    def jacobian(self, x: Array) -> Array:
+        """(nonzeros,) of the constraints' Jacobian."""
+        slopes = self.values(x, "jacobian")
+        return self.jacobian_pattern.sums([part["rows"] for part in slopes if "rows" in part])
 
     def jacobian_matrix(self, x: Array) -> Any:
         """(rows, size) the constraints' Jacobian, a sparse matrix of SciPy."""
-        pattern = self.jacobian_pattern
-        values = np.zeros(len(pattern.rows))
-        self.jacobian(x, values)
-        return scipy.sparse.csc_array((values, pattern.rows, pattern.columns), shape=(self.rows, self.size))
+        pattern, shape = self.jacobian_pattern, (self.rows, self.size)
+        return scipy.sparse.csc_array((self.jacobian(x), pattern.rows, pattern.columns), shape=shape)
 
     # ---- second derivatives ----------------------------------------------------------------------------------
 
     @cached_property
     def hessian_pattern(self) -> Pattern:
         """The pattern of the upper triangle of the Lagrangian's Hessian, (size, size)."""
-        entries = []
-        for block in self.blocks:
-            i, j = block.curvature_pattern()
-            entries.append((block.variables[:, i], block.variables[:, j]))
+        curved = [(block.variables, block.kernels.hessian) for block in self.blocks]
+        entries = [(variables[:, kernel.rows], variables[:, kernel.cols]) for variables, kernel in curved]
         return Pattern.of(entries, (self.size, self.size), upper=True)
 
-    def hessian(self, x: Array, factor: float, multipliers: Array, out: Array) -> None:
-        """Write the nonzeros of the upper triangle of the Hessian of the Lagrangian."""
-        self.hessian_pattern.fill([block.curvature(x, factor, multipliers) for block in self.blocks], out)
+    def hessian(self, x: Array, factor: float, multipliers: Array) -> Array:
+        """(nonzeros,) of the upper triangle of the Hessian of the Lagrangian."""
+        both = zip(self.blocks, self._rows, strict=True)
+        return self.hessian_pattern.sums([block.curvature(x, factor, multipliers[rows]) for block, rows in both])

@@ -20,7 +20,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import known
 
-from .discretization import Discretization, Rows, Sites, Statement
+from .discretization import Discretization, Sites, Statement
 from .forward import Forward, MeasuredMesh, interval_errors, mesh_lines, run_forward
 from .ipopt import Iterates, SolutionStatus, status_of
 from .plants import MuscledPlant, PrescribedPlant
@@ -40,7 +40,6 @@ class Explained(Protocol):
     """A program whose variables and constraints have names and times."""
 
     program: Program
-    rows: Rows
 
     @property
     def labels(self) -> tuple[list[str], Array]:
@@ -99,11 +98,11 @@ class Explanation:
 
 def explanation_of(discretization: Explained, bounds: Array, limits: Array, found: Iterates) -> Explanation:
     """The explanation of an iterate, solution or not."""
-    program, rows, x = discretization.program, discretization.rows, found.x
+    program, x = discretization.program, found.x
     g = program.constraints(x)
     missed = np.maximum(np.maximum(limits[:, 0] - g, g - limits[:, 1]), 0.0)
     finite = np.where(np.isfinite(missed), missed, np.inf)
-    times = discretization.times(np.array(rows.fractions), x)
+    times = discretization.times(program.fractions, x)
     # the gradient of the Lagrangian
     pulled = program.jacobian_matrix(x).T @ found.constraint_multipliers
     slope = program.gradient(x) + pulled + found.bound_multipliers
@@ -116,8 +115,8 @@ def explanation_of(discretization: Explained, bounds: Array, limits: Array, foun
     return Explanation(
         float(np.abs(slope).max(initial=0.0)),
         float(finite.max(initial=0.0)),
-        _greatest(finite, rows.names, times),
-        _greatest(np.abs(found.constraint_multipliers), rows.names, times),
+        _greatest(finite, program.names, times),
+        _greatest(np.abs(found.constraint_multipliers), program.names, times),
         dict(active),
     )
 
@@ -166,7 +165,6 @@ class Solution(Shown, Curves, Solved):
     """
 
     statement: Statement
-    layout: Layout
     sites: Sites
     status: SolutionStatus
     objective: float
@@ -218,8 +216,13 @@ class Solution(Shown, Curves, Solved):
 
     # ---- the motion ------------------------------------------------------------------------------------------
 
+    @property
+    def layout(self) -> Layout:
+        """Where the unknowns lie in time."""
+        return self.statement.layout
+
     def _times(self, sites: Array) -> Array:
-        return self.statement.start + self.layout.fractions[sites] * self.duration
+        return self.statement.times(self.duration, sites)
 
     @cached_property
     def time(self) -> Array:
@@ -510,10 +513,10 @@ class Solution(Shown, Curves, Solved):
         from the state at its start is compared with the state at its end."""
         return interval_errors(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
-    def at_sites(self, statement: Statement, layout: Layout) -> Sites:
+    def at_sites(self, statement: Statement) -> Sites:
         """The motion at the sites of another mesh or transcription of the same problem. Unknown parameters count by
         their names; those that this solution does not have are at their starts."""
-        at, own, system = layout.fractions, self.layout, statement.plant.system
+        at, own, system = statement.layout.fractions, self.layout, statement.plant.system
         fields = {}
         for name, values in self.sites.fields.items():  # straight lines, constant beyond the first and the last site
             known, fields[name] = own.having(name), np.zeros((len(at), values.shape[1]))
@@ -543,28 +546,25 @@ def _alternates(time: Array, values: Array, points: int) -> bool:
     return bool((in_turn & (size > ALTERNATING_SHARE * np.abs(values).max())).any())
 
 
-def goals_at(statement: Statement, discretization: Discretization, x: Array) -> dict[str, float]:
+def goals_at(program: Program, x: Array) -> dict[str, float]:
     """The cost of every goal at the variables x, with its weight."""
-    program, goals = discretization.program, dict[str, float]()
+    goals = dict[str, float]()
     for block, values in zip(program.blocks, program.values(x), strict=True):
         if "terms" in values:
             sums = np.sum(values["terms"] * block.weights, axis=0)
-            goals |= dict(zip(statement.term_names(block.formula.name), map(float, sums), strict=True))
+            goals |= zip(block.term_names, map(float, sums), strict=True)
     return goals
 
 
-def solution_of(
-    statement: Statement, discretization: Discretization, found: Iterates, explanation: Explanation
-) -> Solution:
+def solution_of(discretization: Discretization, found: Iterates, explanation: Explanation) -> Solution:
     """The solution from what the solver found."""
     objective = discretization.program.objective(found.x)
     return Solution(
-        statement,
-        discretization.layout,
+        discretization.statement,
         discretization.sites(found.x),
         status_of(found.status, objective),
         objective,
-        goals_at(statement, discretization, found.x),
+        goals_at(discretization.program, found.x),
         explanation,
         found,
     )

@@ -27,8 +27,6 @@ from myoquat.kernels import METHODS
 from .plants import Plant, PrescribedPlant
 from .points import Point
 
-# chart, velocities, states, their rates, controls, forces of constraints, moves onto constraints
-FIELDS = ("z", "u", "w", "udot", "wdot", "controls", "multipliers", "moves")
 STATE = ("z", "u", "w")
 
 Values = list[dict[str, Array]]  # of the fields of each slot
@@ -132,7 +130,7 @@ class IntervalRule(Transcription):
 
     @abstractmethod
     def rows(
-        self, plant: Plant, values: Values, at: At, h: Array, moves: tuple[Array, Array], integrand: Integrand
+        self, plant: Plant, values: Values, at: At, h: Array, moves: Sequence[Array], integrand: Integrand
     ) -> tuple[list[Array], list[Array], list[Point]]:
         """The formula: by how much the state at the end differs from the rule's, the integrals over the interval, and
         the points at which path constraints hold.
@@ -164,7 +162,7 @@ class Midpoint(IntervalRule):
         return tuple(f"change of the pose along {name}" for name in plant.velocity_names)
 
     def rows(
-        self, plant: Plant, values: Values, at: At, h: Array, moves: tuple[Array, Array], integrand: Integrand
+        self, plant: Plant, values: Values, at: At, h: Array, moves: Sequence[Array], integrand: Integrand
     ) -> tuple[list[Array], list[Array], list[Point]]:
         (middle, start, end), (pose, velocity) = values, moves
         q0, u, w = start["q"], (start["u"] + end["u"]) / 2, (start["w"] + end["w"]) / 2
@@ -200,59 +198,45 @@ class Collocation(Transcription):
         """(s,) the collocation points, increasing, in [0, 1]."""
 
     @property
-    def _inner(self) -> list[float]:
-        return [c for c in self.points if 0 < c < 1]
+    def _places(self) -> list[float]:
+        """(m + 2,) the sites of an interval, as fractions of it: its ends, and the points inside."""
+        return [0.0, *(c for c in self.points if 0 < c < 1), 1.0]
 
     def layout(self, mesh: Array) -> Layout:
-        m, n = len(self._inner), len(mesh) - 1
-        start, end = self.points[0] == 0, self.points[-1] == 1
-        fractions, fields = [], []
-        for k in range(n + 1):
-            active = (start and k < n) or (end and k > 0)
-            fractions.append(mesh[k])
-            own = (*STATE, *ACTIVE) if active else self._passive
-            fields.append((*own, "moves") if k else own)
-            if k < n:
-                fractions += [mesh[k] + c * (mesh[k + 1] - mesh[k]) for c in self._inner]
-                fields += [(*STATE, *ACTIVE)] * m
-        nodes = np.arange(n + 1) * (m + 1)
-        inner = nodes[:-1, None] + 1 + np.arange(m)
-        return Layout(np.array(fractions), nodes, inner, tuple(fields))
+        within, n = np.array(self._places[:-1]), len(mesh) - 1
+        fractions = np.append(mesh[:-1, None] + within * np.diff(mesh)[:, None], mesh[-1])
+        nodes = np.arange(n + 1) * len(within)
+        fields: list[tuple[str, ...]] = [(*STATE, *ACTIVE)] * len(fractions)
+        for k, node in enumerate(nodes):
+            if not ((0.0 in self.points and k < n) or (1.0 in self.points and k > 0)):
+                fields[node] = self._passive
+            if k:
+                fields[node] = (*fields[node], "moves")
+        return Layout(fractions, nodes, nodes[:-1, None] + np.arange(1, len(within)), tuple(fields))
 
     @property
     def _passive(self) -> tuple[str, ...]:
         """The fields of a node that is no collocation point."""
         return (*STATE, "controls") if self.linear_controls else STATE
 
-    def _sites(self, layout: Layout) -> Array:
-        """(n, s) sites of the collocation points of every interval."""
-        columns = [layout.inner]
-        if self.points[0] == 0:
-            columns.insert(0, layout.nodes[:-1, None])
-        if self.points[-1] == 1:
-            columns.append(layout.nodes[1:, None])
-        return np.concatenate(columns, axis=1)
-
     def quadrature(self, layout: Layout) -> Array:
         weights = integration_matrix(np.array(self.points), np.ones(1))[0]
         total = np.zeros(len(layout.fractions))
-        np.add.at(total, self._sites(layout), layout.steps[:, None] * weights)
+        sites: Any = layout.nodes[:-1, None] + [k for k, x in enumerate(self._places) if x in self.points]
+        np.add.at(total, sites, layout.steps[:, None] * weights)
         return total[layout.having("udot")]
 
     def between(self, plant: Plant, layout: Layout) -> tuple[list[Slot], Between, list[Array], list[str]]:
         """The collocation equations of all intervals: slots, formula, data, and the names of the rows."""
-        c = np.array(self.points)
-        ends = [*([] if c[-1] == 1 else [1.0])]
-        targets = np.array([x for x in self.points if x > 0] + ends)
-        A = integration_matrix(c, targets)
-        sites = self._sites(layout)
+        _, *inner, _ = places = self._places
+        A = integration_matrix(np.array(self.points), np.array(places[1:]))
         active = (*STATE, *RATES, "controls") if self.linear_controls else (*STATE, *RATES)
-        slots = [Slot(layout.nodes[:-1], active if c[0] == 0 else self._passive)]
-        slots += [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
-        slots += [Slot(layout.nodes[1:], self._passive)] if ends else []
+        slots = [
+            Slot(layout.nodes[:-1] + k, active if x in self.points else self._passive) for k, x in enumerate(places)
+        ]
         slots[-1] = Slot(slots[-1].sites, (*slots[-1].fields, "moves"))
         # points of controls that lie on the line between those at both ends
-        straight = self._inner if self.linear_controls and plant.nc else []
+        straight = inner if self.linear_controls and plant.nc else []
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Any) -> RowsAndTerms:
             plant, (step, end) = bound.plant, data
@@ -261,19 +245,13 @@ class Collocation(Transcription):
             moved = [np.zeros(plant.nu), *(plant.displacement(q[0], x) for x in q[1:])]
             rated = [i for i, v in enumerate(values) if "udot" in v]
             rates = [plant.displacement_rate(moved[i], q[i], u[i]) for i in rated]
-            held = []
-            if plant.constraints is not None:
-                t1 = bound.start + end[..., 0] * duration
-                held.append(plant.constraints.state(q[-1], u[-1], t1))
-                pose, velocity = plant.constraints.moves(q[-1], t1, values[-1]["moves"])
-                moved[-1], u[-1] = moved[-1] - pose, u[-1] - velocity
+            held, pose, velocity = plant.held(values[-1], bound.start + end[..., 0] * duration)
+            moved[-1], u[-1] = moved[-1] - pose, u[-1] - velocity
             rows = []
             for i, row in enumerate(A, start=1):
                 for x, rate in ((u, "udot"), (w, "wdot")):
-                    if x[i].shape[-1]:
-                        rows.append(x[i] - x[0] - h * sum(a * values[j][rate] for a, j in zip(row, rated, strict=True)))
-                if plant.nu:
-                    rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
+                    rows.append(x[i] - x[0] - h * sum(a * values[j][rate] for a, j in zip(row, rated, strict=True)))
+                rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
             driven = [v["controls"] for v in values if "controls" in v]
             rows += [x - (1 - c) * driven[0] - c * driven[-1] for c, x in zip(straight, driven[1:-1], strict=False)]
             return [*rows, *held], []
@@ -282,7 +260,7 @@ class Collocation(Transcription):
             *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
             *(f"change of the pose along {name}" for name in plant.velocity_names),
         ]
-        names = names * len(targets) + [f"control {name}" for name in plant.control_names] * len(straight)
+        names = names * len(A) + [f"control {name}" for name in plant.control_names] * len(straight)
         data = [layout.steps[:, None], layout.fractions[layout.nodes[1:], None]]
         return slots, formula, data, [*names, *plant.state_row_names]
 
@@ -404,7 +382,7 @@ class Shot(NamedTuple):
 
     def moved(self, h: Array, slope: "Shot") -> "Shot":
         """The state after a step along a slope."""
-        return Shot(*(x + h * k if x.shape[-1] else x for x, k in zip(self, slope, strict=True)))
+        return Shot(*(x + h * k for x, k in zip(self, slope, strict=True)))
 
 
 @frozen
@@ -446,7 +424,7 @@ class MultipleShooting(IntervalRule):
         return (*poses, *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)))
 
     def rows(
-        self, plant: Plant, values: Values, at: At, h: Array, moves: tuple[Array, Array], integrand: Integrand
+        self, plant: Plant, values: Values, at: At, h: Array, moves: Sequence[Array], integrand: Integrand
     ) -> tuple[list[Array], list[Array], list[Point]]:
         (_, start, end), (pose, velocity) = values, moves
         q0, total, points = start["q"], list[Array](), list[Point]()
@@ -457,21 +435,18 @@ class MultipleShooting(IntervalRule):
                 half, own = 2 * k + round(2 * RK4.c[i]), state
                 for a, slope in zip(RK4.a[i], slopes, strict=False):
                     own = own.moved(a * h, slope) if a else own
-                q = plant.displaced(q0, own.theta) if plant.nq else q0
+                q = plant.displaced(q0, own.theta)
                 point = at(half, q=q, u=own.u, states=own.w)
                 udot, wdot = plant.rates(point)
-                moving = plant.displacement_rate(own.theta, q, own.u) if plant.nu else own.theta
-                slopes.append(Shot(moving, udot, wdot))
+                slopes.append(Shot(plant.displacement_rate(own.theta, q, own.u), udot, wdot))
                 point = replace(point, udot=udot, rates=wdot)
                 points += [point] if i == 0 else []
                 terms = [weight * term for term in integrand(half, point)]
                 total = [x + y for x, y in zip(total, terms, strict=True)] if total else terms
             for weight, slope in zip(RK4.b, slopes, strict=True):
                 state = state.moved(weight * h, slope)
-        rows = []
-        if plant.nq:
-            rows = [plant.displacement(q0, end["q"]) - pose - state.theta, end["u"] - velocity - state.u]
-        rows += [end["w"] - state.w] if state.w.shape[-1] else []
+        gap = plant.displacement(q0, end["q"]) - pose - state.theta
+        rows = [gap, end["u"] - velocity - state.u, end["w"] - state.w]
         return rows, [term / self.steps for term in total], points
 
 

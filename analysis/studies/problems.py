@@ -14,6 +14,7 @@ import xarray as xr
 
 from myoquat.analysis.control import Equations, Explanation, Ipopt, Problem, Solution, SolutionStatus
 from myoquat.analysis.control.discretization import Sites
+from myoquat.analysis.control.goals.base import IntegralGoal
 from myoquat.analysis.control.guesses import sites_at_rest
 from myoquat.analysis.control.ipopt import Iterates
 from myoquat.core import FOREIGN, PATH, Array, check_types, digest, frozen, is_foreign, progress_bar
@@ -103,8 +104,8 @@ class ProblemStudy:
         goals and printing change none.
         """
         check_types(output=(output, (*PATH, type(None))))
-        again = RunOptions(resume)
-        store = None if output is None else Store.open(_contents(self), {}, output, 1, bool(resume), again.any_code)
+        again = RunOptions(resume).resume
+        store = None if output is None else Store.open(_contents(self), {}, output, 1, again)
         with nullcontext() if store is None else closing(store):
             found: dict[int, Solution] = {}
             if store is not None:
@@ -149,9 +150,9 @@ def _described(study: ProblemStudy) -> dict[str, Any]:
     parts |= {"solver": study.solver, "guess": guess}
     described = {name: digest(*_content(part)) for name, part in parts.items()}
     posed = problem.posed(study.guess)
-    formulas = [block.formula for block in posed.discretization.program.blocks]
-    traced = [trace(f, {"v": f.size, "d": max(f.data, 1)}, f.outputs, f.name).identity() for f in formulas]
-    own = [goal for goal in problem.statement.integrals if is_foreign(type(goal))]
+    blocks = posed.discretization.program.blocks
+    traced = [trace(block.named, block.inputs, block.outputs, block.name).identity() for block in blocks]
+    own = [goal for goal in problem.statement.of(IntegralGoal).values() if is_foreign(type(goal))]
     times = problem.start + problem.mesh * posed.discretization.duration(posed.x)
     samples = [goal.samples(problem.plant, times) for goal in own]
     described |= {"formulas": digest(*traced), "data of own goals": digest(*_content(samples))}
@@ -214,7 +215,7 @@ def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
 def _contents(study: ProblemStudy) -> Contents:
     """What a store of solutions holds: numbers of every one, and its motion at the sites of the transcription."""
     problem = study.problem_of(0)
-    sites = sites_at_rest(problem.statement, problem.layout)
+    sites = sites_at_rest(problem.statement)
     count = len(problem.plant.parameter_names)
     parts = {"q": sites.q, **sites.fields, "unknown": np.zeros((1, count))}
     numbered = "; ".join(f"{k}: {status.value}" for k, status in enumerate(STATUSES, 1))
@@ -248,7 +249,7 @@ def _arrays(values: Array, solution: Solution) -> dict[str, Array]:
 
 def _solution(problem: Problem, block: Mapping[str, Array]) -> Solution:
     found = {name: array[0] for name, array in block.items()}
-    rest = sites_at_rest(problem.statement, problem.layout)
+    rest = sites_at_rest(problem.statement)
     fields = {name: found.get(name, empty) for name, empty in rest.fields.items()}
     sites = Sites(float(found["duration"]), found.get("q", rest.q), fields, found.get("unknown"))
     status, none = STATUSES[int(found["status"]) - 1], np.zeros(0)
@@ -256,6 +257,4 @@ def _solution(problem: Problem, block: Mapping[str, Array]) -> Solution:
         none, none, none, status.value, int(found["iterations"]), float(found["seconds"]), 0.0, none, none, none
     )
     explanation = Explanation(float("nan"), float(found["violation"]), (), (), {})
-    return Solution(
-        problem.statement, problem.layout, sites, status, float(found["objective"]), {}, explanation, iterates
-    )
+    return Solution(problem.statement, sites, status, float(found["objective"]), {}, explanation, iterates)

@@ -244,9 +244,6 @@ class JointLoad(IntegralGoal):
         if not self.scale > 0:
             raise ValueError(f"goal {self.title!r}: the scale must be positive, not {self.scale}")
 
-    def content(self, plant: Plant) -> Hashable:
-        return "joint load", self.body, _content(self.pulls), self.scale
-
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         assert isinstance(plant, ModelPlant)
         f = joint_force(plant, point, self.body, self.pulls) / self.scale
@@ -290,17 +287,9 @@ class InsideCone(PathCondition):
     def check(self, plant: Plant) -> None:
         _checked(plant, self.title, self.cone.joint, self.pulls)
 
-    def content(self) -> Hashable:
-        cone = self.cone
-        return "inside cone", cone.joint, cone.direction, cone.half_angle, _content(self.pulls), self.margin, self.scale
-
     def rows(self, plant: Plant, point: Point) -> Array:
         assert isinstance(plant, ModelPlant)
         f = joint_force(plant, point, self.cone.joint, self.pulls)
         along, *across = (np.sum(row * f, axis=-1) for row in self.cone.frame)
         aside = np.sqrt(across[0] ** 2 + across[1] ** 2 + self.margin**2)
         return (np.tan(self.cone.half_angle) * along - aside) / self.scale
-
-
-def _content(pulls: JointForceFits | None) -> Hashable:
-    return None if pulls is None else (pulls.body, tuple(pulls.functions.items()))

@@ -25,15 +25,15 @@ optimization in constrained robotic systems, IEEE Trans. Robot. 39, 2023.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.analysis.control.points import Point, StateSpace
 from myoquat.core import Array, ArrayLike, check_unmasked, frozen, real_array
-from myoquat.dynamics.constraints import Constraint, Constraints
+from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.dynamics.factor import solve_small
 from myoquat.joints.constraints.coordinates import Locked
 from myoquat.joints.evaluation import SystemLike, system_of
@@ -134,57 +134,71 @@ def _middle(bounds: Array) -> Array:
         return np.where(finite, (low + high) / 2, np.clip(0.0, low, high))
 
 
-class PathEquations:
-    """The formulas of a model's constraints that collocation needs; without any, all of them are empty.
+SAMPLED_POSES = 4  # on the constraints, at which rows are compared
+SAMPLED_MOTION = 0.2  # [rad, m] from the start to these poses
+IMPLIED_PART = 1e-8  # of a row: where less is left of it across the rows before, these imply it
+CLOSED_GAP = 1e-9  # [rad, m] off the constraints, for a pose that is on them
+MAX_CLOSING_STEPS = 30
 
-    `kept` (h,), (k,) are the rows of phi and of phidot that enter, all by default. Rows that others imply would leave
-    their multipliers undetermined, and the solver without a regular system.
+
+class PathEquations:
+    """The formulas of a model's constraints that collocation needs.
+
+    sizes  of every constraint its numbers of rows of phi and of phidot
+    kept   (h,), (k,) the rows of phi and of phidot that enter: those that no others imply, or `every` one. Others would
+           leave their multipliers undetermined, and the solver without a regular system.
+    locks  j for a row of phidot that is u_j alone, by its number: the velocity of a locked coordinate
     """
 
-    def __init__(
-        self,
-        system: ArticulatedSystem,
-        constraints: Sequence[Constraint],
-        kept: tuple[list[int], list[int]] | None = None,
-    ) -> None:
-        self.system = system
-        self.constraints = Constraints(system, constraints, redundant=True)
-        self._kept = kept
+    def __init__(self, model: SystemLike, constraints: Sequence[Constraint], every: bool = False) -> None:
+        system = system_of(model)
+        self._bind(system, constraints)
+        self.sizes = [_rows_of(system, part) for part in constraints]
+        self.kept = tuple(list(range(sum(sizes))) for sizes in zip(*self.sizes, strict=True))
+        driven = [c.driven for c in constraints]  # constraints that determine a coordinate each are independent
+        if not every and (None in driven or len({*driven}) < len(driven)):
+            self.kept = self._independent(model.start if isinstance(model, Model) else system.neutral())
+        alone = [h == 0 for h, k in self.sizes for _ in range(k)]  # constraints on velocities alone
+        self._on_velocities = [row for row in self.kept[1] if alone[row]]
+        self.locks, first, names = dict[int, int](), 0, system.coordinate_names
+        for part, (_, k) in zip(constraints, self.sizes, strict=True):
+            if isinstance(part, Locked) and part.coordinate in names and first in self.kept[1]:
+                columns = system.indices.velocities_of_coordinate(part.coordinate)
+                self.locks |= {first: int(columns[0])} if len(columns) == 1 else {}
+            first += k
+
+    def _bind(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
+        self.system, self.constraints = system, Constraints(system, constraints, redundant=True)
+
+    def of(self, model: SystemLike) -> "PathEquations":
+        """The same of a model with other numbers, floats or symbols."""
+        found = copy(self)
+        found._bind(system_of(model), constraints_of(model))
+        return found
+
+    def _independent(self, start: Array) -> tuple[list[int], ...]:
+        """The rows of phi and of phidot that do not depend on those before them at all of several random poses on the
+        constraints, at t = 0."""
+        system, held, at = self.system, self.constraints, np.zeros(())
+        placed = np.concatenate([np.full(k, h > 0) for h, k in self.sizes])  # rows of phidot that are rates of phi
+        rng, samples, units = np.random.default_rng(0), list[Array](), np.eye(system.nu)
+        for _ in range(2 * SAMPLED_POSES):
+            q = integrate(system, start, rng.normal(size=system.nu) * SAMPLED_MOTION)
+            for _ in range(MAX_CLOSING_STEPS):
+                phi, same = held.position(q, at), np.tile(q, (system.nu, 1))
+                A = (held.rate(same, units, at) - held.rate(same, 0.0 * units, at)).T  # phidot is linear in u
+                if not np.abs(phi).max(initial=0.0) > CLOSED_GAP:
+                    samples.append(A)
+                    break
+                q = integrate(system, q, -np.linalg.pinv(A[placed], IMPLIED_PART) @ phi)
+            if len(samples) == SAMPLED_POSES:
+                return independent([A[placed] for A in samples]), independent(samples)
+        return self.kept
 
     @property
     def key(self) -> Hashable:
         """What the formulas compute with."""
-        return (self.constraints.key, *map(tuple, self._kept or ())) if self.constraints.parts else None
-
-    @cached_property
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Of every constraint its numbers of rows of phi and of phidot."""
-        return tuple(_rows_of(self.system, part) for part in self.constraints.parts)
-
-    @cached_property
-    def kept(self) -> tuple[list[int], list[int]]:
-        """The rows of phi and of phidot that enter."""
-        if self._kept is not None:
-            return self._kept
-        h, k = (sum(sizes) for sizes in zip(*self.sizes, strict=True)) if self.sizes else (0, 0)
-        return list(range(h)), list(range(k))
-
-    @cached_property
-    def _on_velocities(self) -> list[int]:
-        """The rows of phidot that enter and belong to constraints on velocities alone."""
-        alone = [h == 0 for h, k in self.sizes for _ in range(k)]
-        return [row for row in self.kept[1] if alone[row]]
-
-    @cached_property
-    def locks(self) -> dict[int, int]:
-        """j for a row of phidot that is u_j alone, by its number: the velocity of a locked coordinate."""
-        first, found, names = 0, dict[int, int](), self.system.coordinate_names
-        for part, (_, k) in zip(self._parts, self.sizes, strict=True):
-            if isinstance(part, Locked) and part.coordinate in names and first in self.kept[1]:
-                columns = self.system.indices.velocities_of_coordinate(part.coordinate)
-                found |= {first: int(columns[0])} if len(columns) == 1 else {}
-            first += k
-        return found
+        return (self.constraints.key, *map(tuple, self.kept))
 
     @property
     def moved(self) -> list[int]:
@@ -197,14 +211,10 @@ class PathEquations:
         """Number of rows of phi that enter."""
         return len(self.kept[0])
 
-    @property
-    def rates(self) -> int:
-        """Number of rows of phidot that enter, and of multipliers."""
-        return len(self.kept[1])
-
     def names(self, what: str, rows: list[int] | None = None) -> tuple[str, ...]:
         """A name for every row of "position", "velocity" or "acceleration" that enters, or for some of these rows."""
-        counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self.sizes, strict=True)]
+        parts = zip(self.constraints.parts, self.sizes, strict=True)
+        counts = [(c.label, h if what == "position" else k) for c, (h, k) in parts]
         names = [f"{what} of {label}" + (f", row {i + 1}" if n > 1 else "") for label, n in counts for i in range(n)]
         return tuple(names[i] for i in (self.kept[what != "position"] if rows is None else rows))
 
@@ -212,10 +222,6 @@ class PathEquations:
     def multiplier_names(self) -> tuple[str, ...]:
         """A name for every multiplier."""
         return tuple(name.replace("velocity of ", "multiplier of ", 1) for name in self.names("velocity"))
-
-    @property
-    def _parts(self) -> tuple[Constraint, ...]:
-        return self.constraints.parts
 
     # ---- formulas --------------------------------------------------------------------------------------------
 
@@ -251,44 +257,6 @@ class PathEquations:
             P = P - transpose(solve_small(S @ transpose(S), S @ transpose(P))) @ S
         free = 1.0 - np.eye(self.system.nu)[list(self.locks.values())].sum(axis=0)
         return vecmat(g[..., : self.positions], P), vecmat(g[..., self.positions :], A[..., self.moved, :]) * free
-
-
-SAMPLED_POSES = 4  # on the constraints, at which rows are compared
-SAMPLED_MOTION = 0.2  # [rad, m] from the start to these poses
-IMPLIED_PART = 1e-8  # of a row: where less is left of it across the rows before, these imply it
-CLOSED_GAP = 1e-9  # [rad, m] off the constraints, for a pose that is on them
-MAX_CLOSING_STEPS = 30
-
-
-def independent_rows(model: SystemLike, constraints: Sequence[Constraint]) -> tuple[list[int], list[int]] | None:
-    """The rows of phi and of phidot that no others imply, None where all are. A row is implied where it depends on
-    those before it at all of several random poses on the constraints, at t = 0.
-
-    Constraints that determine a coordinate each are not compared: they are independent.
-    """
-    system, at = system_of(model), np.zeros(())
-    driven = [c.driven for c in constraints]
-    if None not in driven and len({*driven}) == len(driven):
-        return None
-    held, rng = Constraints(system, constraints, redundant=True), np.random.default_rng(0)
-    sizes = [_rows_of(system, part) for part in constraints]
-    placed = np.concatenate([np.full(k, h > 0) for h, k in sizes])  # rows of phidot that are rates of phi
-    start = model.start if isinstance(model, Model) else system.neutral()
-    samples: list[Array] = []
-    units = np.eye(system.nu)
-    for _ in range(2 * SAMPLED_POSES):
-        q = integrate(system, start, rng.normal(size=system.nu) * SAMPLED_MOTION)
-        for _ in range(MAX_CLOSING_STEPS):
-            phi, same = held.position(q, at), np.tile(q, (system.nu, 1))
-            A = (held.rate(same, units, at) - held.rate(same, 0.0 * units, at)).T  # phidot is linear in u
-            if not np.abs(phi).max(initial=0.0) > CLOSED_GAP:
-                samples.append(A)
-                break
-            q = integrate(system, q, -np.linalg.pinv(A[placed], IMPLIED_PART) @ phi)
-        if len(samples) == SAMPLED_POSES:
-            kept = independent([A[placed] for A in samples]), independent(samples)
-            return None if [*map(len, kept)] == [int(placed.sum()), len(placed)] else kept
-    return None
 
 
 def independent(samples: Sequence[Array]) -> list[int]:
@@ -331,13 +299,13 @@ class Plant(StateSpace, ABC):
         """The same with values (np,) of its unknown parameters, floats or symbols."""
         if not self.parameter_names:
             return self
-        plant = self._bound(p)
+        plant = copy(self)
         plant.parameters = p
+        plant._bind(p)
         return plant
 
-    @abstractmethod
-    def _bound(self, p: Array) -> "Plant":
-        """A new one with values of its unknown parameters, of which it has some."""
+    def _bind(self, p: Array) -> None:
+        """Put the values into a model."""
 
     @property
     @abstractmethod
@@ -345,14 +313,14 @@ class Plant(StateSpace, ABC):
         """What the residual computes with, for the key of its kernels."""
 
     @property
-    @abstractmethod
     def control_bounds(self) -> Array:
-        """(nc, 2) least and greatest of each control."""
+        """(nc, 2) least and greatest of each control; none by default."""
+        return np.tile([-np.inf, np.inf], (self.nc, 1))
 
     @property
-    @abstractmethod
     def state_bounds(self) -> Array:
-        """(nw, 2) least and greatest of each of the states w."""
+        """(nw, 2) least and greatest of each of the states w; none by default."""
+        return np.tile([-np.inf, np.inf], (self.nw, 1))
 
     @abstractmethod
     def residual(self, point: Point) -> Array:
@@ -382,6 +350,14 @@ class Plant(StateSpace, ABC):
             own["controls"] = self.acting_controls(t, own["controls"])
         return Point(self, t, parameters=self.parameters, **own, **others)
 
+    def held(self, end: Mapping[str, Array], t: Array) -> tuple[list[Array], Any, Any]:
+        """At the end of an interval, with the values of its fields, the rows of the constraints, and the moves of pose
+        and velocities onto them: nothing and zeros without constraints."""
+        if self.constraints is None:
+            return [], 0.0, 0.0
+        q, u = end["q"], end["u"]
+        return [self.constraints.state(q, u, t)], *self.constraints.moves(q, t, end["moves"])
+
     def samples(self, time: Array) -> Array:
         """(t, n) the data that its equations take at the times [s]; ValueError for times that they do not cover."""
         return np.zeros((len(time), 0))
@@ -407,17 +383,23 @@ class Plant(StateSpace, ABC):
         return len(self.control_names)
 
     @property
-    def nk(self) -> int:
-        """Number of multipliers of constraints."""
-        return self.constraints.rates if self.constraints else 0
-
-    @property
-    def ng(self) -> int:
-        """Number of multiples by which a node is moved onto the constraints, and of rows of its state."""
-        return self.constraints.positions + len(self.constraints.moved) if self.constraints else 0
-
-    @property
     def state_row_names(self) -> tuple[str, ...]:
-        """The name of each of these rows, for messages."""
+        """The name of each row of the state of constraints, for messages."""
         held = self.constraints
         return (*held.names("position"), *held.names("velocity", held.moved)) if held else ()
+
+    @property
+    def fields(self) -> dict[str, tuple[str, ...]]:
+        """The unknowns of a site by their fields, with names for messages: chart coordinates of the pose, velocities,
+        states, their rates, controls, multipliers of constraints, and multiples by which a node is moved onto these."""
+        u, w = self.velocity_names, self.state_names
+        return {
+            "z": tuple(f"pose along {name}" for name in u),
+            "u": u,
+            "w": w,
+            "udot": tuple(f"rate of {name}" for name in u),
+            "wdot": tuple(f"rate of {name}" for name in w),
+            "controls": self.control_names,
+            "multipliers": self.constraints.multiplier_names if self.constraints else (),
+            "moves": tuple(f"move onto {name}" for name in self.state_row_names),
+        }

@@ -28,7 +28,7 @@ from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import activation_rates, residuals
 
-from .base import PathEquations, Plant, UnknownParameters, independent_rows
+from .base import PathEquations, Plant, UnknownParameters
 
 
 @frozen(eq=False)
@@ -65,6 +65,11 @@ class MuscledPlant(Plant):
         self.muscle_names = own.muscle_names if own else ()
         self.actuator_names = own.control_names if own else ()
         self.control_names = (*self.muscle_names, *self.actuator_names, *(f"{name}.torque" for name in torques))
+
+    def _bind(self, p: Array) -> None:
+        assert self.unknown.binding is not None
+        self.model = self.unknown.binding.bind(p)
+        self.equations = replace(self.equations, model=self.model)
 
     @property
     def prescribed(self) -> Array:
@@ -126,23 +131,17 @@ class MuscledPlant(Plant):
         has one, and activations of actuators within their own bounds. Where such a number is an unknown, within the
         widest that its bounds allow. A prescribed control may run into the bounds of its activation, where the equation
         stops it, up to the error of the transcription: such an activation has no bounds here."""
-        with_delay = delayed(self.equations.muscled).values() if self.equations.delayed else ()
-        actuators, found = {actuator.name: actuator for actuator in with_delay}, []
-        prescribed = {name for name, own in zip(self.control_names, self.prescribed, strict=True) if own}
-        for name in self.state_names:
-            owner, _, state = name.rpartition(".")
-            if owner in prescribed and owner in actuators:
-                found.append((-np.inf, np.inf))
-            elif owner in actuators:
-                ends = zip(("least", "greatest"), actuators[owner].activation_bounds, strict=True)
-                least, greatest = (self._ends(f"actuators.{owner}.{end}_activation", own) for end, own in ends)
-                found.append((least[0], greatest[1]))
-            elif state == "activation":
-                found.append((self._least(owner), 1.0))
-            else:
-                optimal = getattr(self._muscles[owner].law, "optimal_fiber_length", np.inf)
-                low, high = self._ends(f"muscles.{owner}.optimal_fiber_length", optimal)
-                found.append((FIBER_RANGE[0] * low, FIBER_RANGE[1] * high) if np.isfinite(low) else (-np.inf, np.inf))
+        found = [(self._least(self.muscle_names[i]), 1.0) for i in self.equations.excited]
+        for muscle in self._muscles.values():
+            optimal = getattr(muscle.law, "optimal_fiber_length", np.inf)
+            low, high = self._ends(f"muscles.{muscle.name}.optimal_fiber_length", optimal)
+            own = (FIBER_RANGE[0] * low, FIBER_RANGE[1] * high) if np.isfinite(low) else (-np.inf, np.inf)
+            found += [own] * len(getattr(muscle.law, "states", ()))
+        prescribed = self.prescribed[len(self.muscle_names) :]
+        for k, actuator in (delayed(self.equations.muscled) if self.equations.delayed else {}).items():
+            ends = zip(("least", "greatest"), actuator.activation_bounds, strict=True)
+            least, greatest = (self._ends(f"actuators.{actuator.name}.{end}_activation", x) for end, x in ends)
+            found.append((-np.inf, np.inf) if prescribed[k] else (least[0], greatest[1]))
         return np.array(found).reshape(-1, 2)
 
     def given(self, point: Point) -> dict[str, Array]:
@@ -201,16 +200,13 @@ class ModelPlant(MuscledPlant):
         self.system, self.frames = system_of(model), acting.frames
         held = constraints_of(model)
         # numbers that are unknown may change what rows imply
-        kept = None if self.parameter_names else independent_rows(model, held)
-        self.constraints = PathEquations(self.system, held, kept) if held else None
+        self.constraints = PathEquations(model, held, bool(self.parameter_names)) if held else None
         self.velocity_names = self.system.velocity_names
 
-    def _bound(self, p: Array) -> "ModelPlant":
-        assert self.unknown.binding is not None
-        plant = ModelPlant(self.unknown.binding.bind(p), self.acting)
-        if plant.constraints is not None and self.constraints is not None:
-            plant.constraints.sizes = self.constraints.sizes
-        return plant
+    def _bind(self, p: Array) -> None:
+        super()._bind(p)
+        self.system = system_of(self.model)
+        self.constraints = self.constraints and self.constraints.of(self.model)
 
     @cached_property
     def content(self) -> Hashable:
@@ -304,17 +300,6 @@ class OwnPlant(Plant):
     @property
     def content(self) -> Hashable:
         return content_key(self.equations)
-
-    def _bound(self, p: Array) -> "OwnPlant":
-        return OwnPlant(self.equations, self.unknown)
-
-    @property
-    def control_bounds(self) -> Array:
-        return np.tile([-np.inf, np.inf], (self.nc, 1))
-
-    @property
-    def state_bounds(self) -> Array:
-        return np.tile([-np.inf, np.inf], (self.nw, 1))
 
     def residual(self, point: Point) -> Array:
         return point.rates - self._rate(point)

@@ -10,7 +10,6 @@ Where numbers of more than laws of muscles are unknown, q, u, udot, C and the lo
 """
 
 from collections.abc import Hashable
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -59,14 +58,6 @@ class PrescribedPlant(MuscledPlant):
             if not np.allclose(2 * one, two):
                 raise ModelError(f"the force of {name!r} is not proportional to its control")
 
-    def _bound(self, p: Array) -> "PrescribedPlant":
-        assert self.unknown.binding is not None
-        plant = copy(self)
-        bound = self.unknown.binding.bind(p)
-        assert isinstance(bound, Model)
-        plant.model, plant.equations = bound, replace(self.equations, model=bound)
-        return plant
-
     @property
     def residual_names(self) -> tuple[str, ...]:
         torques = tuple(f"torque of {name}" for name in self.free_names)
@@ -75,10 +66,8 @@ class PrescribedPlant(MuscledPlant):
     @cached_property
     def _structure(self) -> tuple[Array, Array]:
         """(m, n) and (k, n): whether a muscle or a control has an effect on a free velocity at any frame."""
-        arms, gains = (
-            np.abs(effects).max(axis=0) > MIN_ARM for effects in self._effects(self.motion.q, self.motion.time)
-        )
-        return arms, gains
+        *_, arms, gains = self._effects(self.motion.q, self.motion.time)
+        return np.abs(arms).max(axis=0) > MIN_ARM, np.abs(gains).max(axis=0) > MIN_ARM
 
     @cached_property
     def content(self) -> Hashable:
@@ -103,13 +92,15 @@ class PrescribedPlant(MuscledPlant):
         check_locked(self.model, found)
         return found
 
-    def _effects(self, q: Array, time: Array) -> tuple[Array, Array]:
-        """(t, m, n) moment arms of the muscles, (t, k, n) of a unit of every other control."""
+    def _effects(self, q: Array, time: Array) -> tuple[Array, Array, Array, Array]:
+        """C (t, nu, n), the Jacobian (t, m, nu) of the paths, (t, m, n) moment arms of the muscles, and (t, k, n) those
+        of a unit of every other control."""
         _, C = free_velocities(self.model, q, time, self.free_names)
         axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_indices]
         torques = np.broadcast_to(axes, (len(q), *axes.shape))
         units = np.concatenate([np.swapaxes(control_columns(self.model, q), -1, -2), torques], axis=1)
-        return -path_jacobian(self.model, q) @ C, units @ C
+        J = path_jacobian(self.model, q)
+        return C, J, -J @ C, units @ C
 
     def samples(self, time: Array) -> Array:
         at = self.motion_at(time)
@@ -119,11 +110,9 @@ class PrescribedPlant(MuscledPlant):
             return np.concatenate([at.q, at.u, at.udot, C.reshape(len(time), -1), *loads], axis=1)
         bare = replace(self.model, inputs=())  # `actuation` has prescribed controls
         torque = inverse_dynamics_of_motion(bare, at, self.loads).torque
-        _, C = free_velocities(self.model, at.q, at.time, self.free_names)
-        arms, gains = self._effects(at.q, at.time)
+        C, J, arms, gains = self._effects(at.q, at.time)
         of_arms, of_gains = self._structure
-        length = path_lengths(self.model, at.q)
-        speed = matvec(path_jacobian(self.model, at.q), at.speeds)
+        length, speed = path_lengths(self.model, at.q), matvec(J, at.speeds)
         needed = np.einsum("tij,ti->tj", C, torque)
         return np.concatenate([needed, length, speed, arms[:, of_arms], gains[:, of_gains]], axis=1)
 

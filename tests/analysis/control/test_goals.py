@@ -8,7 +8,9 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     Effort,
+    Equations,
     HermiteSimpson,
+    OwnGoal,
     Problem,
     TrackCoordinates,
     TrackMarkers,
@@ -127,3 +129,12 @@ def test_weights_that_are_not_stated_count_one(followed):
     assert every.content(None)[1] == (2.0, *(1.0,) * (system.nu - 1))
     last = system.u_slices[-1]
     np.testing.assert_array_equal(np.flatnonzero(some.content(None)[1]), np.arange(last.start, last.stop))
+
+
+def test_goals_of_the_same_title_are_reported_one_by_one():
+    """The third has the name that the second is given."""
+    cart = Equations(("x",), ("speed",), lambda point: (point["speed"],))
+    names = ("effort", "effort", "effort 2")
+    goals = tuple(OwnGoal(lambda p: p["speed"], weight=k, name=name) for k, name in enumerate(names, 1))
+    values = Problem(cart, 2.0, goals, 2).goal_values({"speed": 3.0})
+    assert values == pytest.approx({"effort": 6.0, "effort 2": 12.0, "effort 2 2": 18.0})

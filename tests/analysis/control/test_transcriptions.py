@@ -95,14 +95,11 @@ def dense(pattern, values, shape):
 
 
 def jacobian(program, x):
-    values = np.zeros(len(program.jacobian_pattern.rows))
-    program.jacobian(x, values)
-    return dense(program.jacobian_pattern, values, (program.rows, program.size))
+    return dense(program.jacobian_pattern, program.jacobian(x), (program.rows, program.size))
 
 
 def hessian(program, x, factor, multipliers):
-    values = np.zeros(len(program.hessian_pattern.rows))
-    program.hessian(x, factor, multipliers, values)
+    values = program.hessian(x, factor, multipliers)
     upper = dense(program.hessian_pattern, values, (program.size, program.size))
     return upper + np.triu(upper, 1).T
 
@@ -121,7 +118,7 @@ def test_multiple_shooting_agrees_with_collocation():
     assert found[0].simulate().largest < 5e-4
     with pytest.raises(ValueError, match="steps must be between 1 and 20"):
         MultipleShooting(0)
-    rows = replace(problem, intervals=2, transcription=MultipleShooting(2)).posed().discretization.rows
+    rows = replace(problem, intervals=2, transcription=MultipleShooting(2)).posed().discretization.program
     times = [t for name, t in zip(rows.names, rows.fractions, strict=True) if name == speed.title]
     assert times == [0.0, 0.25, 0.5, 0.75]  # of the start of every step
 
