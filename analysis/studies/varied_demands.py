@@ -44,39 +44,27 @@ from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 from myoquat.muscle.segments.path_segments import wrenches as wrenches_of_paths
 from myoquat.muscle.states import forces_of_laws
 
-OF_MUSCLES = {"path": ["paths"], "wraps": ["paths"], "law": ["laws"]}
-PARTS = ("torques", "paths", "laws")
+OF_MUSCLES = {"path": "paths", "wraps": "paths", "law": "laws"}
 
 
-def _kernel(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """From a method that is a formula of a model and arrays by name to one of parameters p (n,) and these arrays.
+def _kernel(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """From a method that is a formula of a model and arrays by name to one of parameters p (n,) and these arrays, with
+    a kernel that is made on first use."""
 
-    Its kernel, made on first use, takes the parameters of a part."""
+    def run(demands: "VariedDemands", p: Array, **arrays: Array) -> Any:
+        def bound(*given: Array) -> Any:
+            *rows, p = given
+            return formula(demands, demands.parameters.bind(p), **dict(zip(arrays, rows, strict=True)))
 
-    def decorated(formula: Callable[..., Any]) -> Callable[..., Any]:
-        def run(demands: "VariedDemands", p: Array, **arrays: Array) -> Any:
-            chosen, own = demands.chosen(part), p[demands.columns[part]]
+        def build(content: str | None) -> Kernel:
+            shapes: Any = {name: x.shape[-2 if name == "f_ext" else -1 :] for name, x in arrays.items()}
+            return compile(bound, {**shapes, "p": p.shape}, name="trial", content=content)
 
-            def bound(*given: Array) -> Any:
-                *rows, p = given
-                return formula(demands, chosen.bind(p), **dict(zip(arrays, rows, strict=True)))
+        key = formula.__name__, demands.frames, demands.bodies, tuple(arrays), *demands.key
+        kernel: Any = kernel_for(key, build)
+        return kernel(**arrays, p=p)
 
-            def build(content: str | None) -> Kernel:
-                shapes: Any = {name: x.shape[-2 if name == "f_ext" else -1 :] for name, x in arrays.items()}
-                return compile(bound, {**shapes, "p": own.shape}, name="trial", content=content)
-
-            key = "trial", formula.__name__, demands.frames, demands.bodies, tuple(arrays), *chosen_key(chosen)
-            kernel: Any = kernel_for(key, build)
-            return kernel(**arrays, p=own)
-
-        return run
-
-    return decorated
-
-
-def chosen_key(chosen: Parameters) -> tuple[str, tuple[str, ...]]:
-    """What tells parameters from others."""
-    return chosen.model.content_key, chosen.names
+    return run
 
 
 class VariedDemands:
@@ -93,21 +81,22 @@ class VariedDemands:
         check_recorded(parameters)
         check_laws(model, parameters.names)
         self.parameters, self.given = parameters, (model, loads, actuators)
-        parts: list[Sequence[str]] = []  # those that each parameter changes; "inputs": what follows a prescribed input
-        for place in parameters.locations:
-            of_inputs = ["inputs"] if place.steps[0] in ("actuators", "inputs") else []
-            others = ["torques", *(["paths"] if place.moves_joint else of_inputs)]
-            muscular = place.steps[0] == "muscles"
-            parts.append(OF_MUSCLES.get(str(place.steps[2]), ["inputs"]) if muscular else others)
-        self.columns = {part: [k for k, own in enumerate(parts) if part in own] for part in PARTS}
+        self.key = "trial", parameters.model.content_key, parameters.names
         self.of_joints = any(place.moves_joint for place in parameters.locations)
+        self.changes = {"paths"} if self.of_joints else set[str]()  # "inputs": what follows a prescribed input
+        moved = set[int]()
+        for place in parameters.locations:
+            if place.steps[0] != "muscles":
+                self.changes |= {"torques", "inputs"} if place.steps[0] in ("actuators", "inputs") else {"torques"}
+                continue
+            part = OF_MUSCLES.get(str(place.steps[2]), "inputs")
+            self.changes.add(part)
+            moved |= {int(place.steps[1])} if part == "paths" else set()
         # what is prescribed over time, or starts and follows it with a delay
-        self.prescribes = bool(model.inputs) and any("inputs" in own for own in parts)
+        self.prescribes = bool(model.inputs) and "inputs" in self.changes
         self.frames = LoadFrames() if loads is None else loads.frames
         self._move(motion)
-        steps_of_paths = [parameters.locations[k].steps for k in self.columns["paths"]]
-        moved = range(len(model.muscles)) if self.of_joints else {int(steps[1]) for steps in steps_of_paths}
-        self.moved = sorted(moved)
+        self.moved = list(range(len(model.muscles))) if self.of_joints else sorted(moved)
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.locations)
         self.bodies = joints_of(model, self.base.cones)
 
@@ -131,7 +120,7 @@ class VariedDemands:
             part.model, part.lower = bound, least_activations(bound)
             part.low, part.high = np.broadcast_to(part.lower, part.lengths.shape), np.ones(part.lengths.shape)
             part.prescribe(prescribed_activations(bound, motion.time))
-        if self.columns["paths"]:
+        if "paths" in self.changes:
             length, J, *rows = self._paths(p, q=motion.q)
             part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
             part.arms = part.arms[..., : self.C.shape[-1]].copy()  # the equations of rules follow from all the rest
@@ -143,15 +132,15 @@ class VariedDemands:
             if self.of_joints:
                 part.parents = np.stack(rows[1::2], axis=1) if rows else part.parents
                 part.help(self._model(p), motion.q, self.bodies)
-        if self.columns["torques"]:
+        if "torques" in self.changes:
             torque = self.torque(p)
             part.torque = vecmat(torque, self.C)
             passing = self._passing(self._outer(p), p) if self.bodies else self.base.outer
             part.rest = part.beside(rest_forces(passing, self.bodies, part.parents), torque)
-        if self.columns["laws"]:
-            chosen: Any = self.chosen("laws")
+        if "laws" in self.changes:
+            bind: Any = self.parameters.bind
             part.law = lambda lengths, speeds, a: self._laws(p, lengths=lengths, speeds=speeds, activation=a)
-            part.laws = LawParameters(chosen.bind, ("trial", chosen_key(chosen)), p[self.columns["laws"]])
+            part.laws = LawParameters(bind, self.key, p)
         return part.with_rules() if part.cones else part
 
     def reactions(self, force: Array, controls: Array, p: Array) -> Array:
@@ -184,13 +173,13 @@ class VariedDemands:
 
     def torque(self, p: Array) -> Array:
         """(t, nu) that the motion needs by inverse dynamics."""
-        if not self.columns["torques"]:
+        if "torques" not in self.changes:
             return self.needed.torque
         return self._torques(p, **self._given(p), udot=self.motion.udot)
 
     def _outer(self, p: Array) -> Array:
         """(t, bodies, 6) on the bodies by all but muscles and reserves."""
-        if self.columns["torques"]:
+        if "torques" in self.changes:
             check_placed(self.base.model)
             return self._wrenches(p, **self._given(p))
         q, u, time = self.motion.q, self.motion.speeds, self.motion.time
@@ -220,35 +209,30 @@ class VariedDemands:
     def _passing(self, pulls: Array, p: Array) -> Array:
         """(t, bodies, 6) through the joints, with wrenches on the bodies."""
         motion = self.motion
-        if not self.columns["torques"]:
+        if "torques" not in self.changes:
             return joint_reactions(self.base.model, motion.q, motion.speeds, motion.accelerations, pulls)
         return self._reactions(p, q=motion.q, u=motion.u, udot=motion.udot, f_ext=pulls)
 
     # ---- kernels ---------------------------------------------------------------------------------------------
 
-    def chosen(self, part: str) -> Parameters:
-        """The parameters of a part."""
-        own, given = self.columns[part], self.parameters
-        return Parameters(self.base.model, tuple(given.names[k] for k in own), tuple(given.locations[k] for k in own))
-
     def _instant(self, bound: Model, q: Array, u: Array, t: Array, **given: Array) -> Instant:
         loads = self.frames.acting(bound.system, q, given["loads"]) if "loads" in given else []
         return Instant(q, u, t[..., 0], controls=given.get("controls"), loads=loads)
 
-    @_kernel("torques")
+    @_kernel
     def _torques(self, bound: Any, udot: Array, **given: Array) -> Array:
         needed = inverse(bound.system, given["q"], given["u"], udot)
         return needed - torques(bound, self._instant(bound, **given))
 
-    @_kernel("torques")
+    @_kernel
     def _wrenches(self, bound: Any, **given: Array) -> Array:
         return wrenches(bound, self._instant(bound, **given))
 
-    @_kernel("torques")
+    @_kernel
     def _reactions(self, bound: Any, **given: Array) -> Array:
         return joint_wrenches(bound.system, **given)
 
-    @_kernel("paths")
+    @_kernel
     def _paths(self, bound: Any, q: Array) -> tuple[Array, ...]:
         muscles = [bound.muscles[k] for k in self.moved]
         paths = tuple(muscle.path for muscle in muscles)
@@ -256,10 +240,10 @@ class VariedDemands:
         lines = [x for i in self.bodies for x in joint_lines(bound.system, bones, q, i)]
         return lengths(bound.system, paths, q), velocity_jacobian(bound.system, paths, q), *lines
 
-    @_kernel("paths")
+    @_kernel
     def _pulls(self, bound: Any, q: Array, tensions: Array) -> Array:
         return wrenches_of_paths(bound.system, paths_on_bones(bound.muscles[k] for k in self.moved), q, tensions)
 
-    @_kernel("laws")
+    @_kernel
     def _laws(self, bound: Any, lengths: Array, speeds: Array, activation: Array) -> Array:
         return forces_of_laws(bound, lengths, speeds, activation)
