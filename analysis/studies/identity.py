@@ -7,7 +7,6 @@ compared.
 """
 
 import functools
-import hashlib
 import importlib.util
 import json
 import platform
@@ -19,7 +18,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from myoquat.core import FOREIGN, content_digest, version_of
+from myoquat.core import FOREIGN, content_digest, digest, version_of
 from myoquat.data.toml import model_text, parse_model
 from myoquat.joints import ModelError
 from myoquat.kernels.runtime.settings import target
@@ -49,8 +48,7 @@ DRAWN = ("figures.py", "display.py")  # modules that draw numbers and change non
 def machine() -> dict[str, str]:
     """The processor that kernels are compiled for, as far as it changes results."""
     built_for = target()
-    features = hashlib.sha256(built_for.features.encode()).hexdigest()[:16]
-    return {"cpu": built_for.cpu, "features": features, "fma": str(built_for.fma)}
+    return {"cpu": built_for.cpu, "features": digest(built_for.features)[:16], "fma": str(built_for.fma)}
 
 
 @functools.cache
@@ -61,7 +59,7 @@ def fingerprint() -> dict[str, str]:
     libraries = {name: version_of(name) for name in ("myoquat", "numpy", "scipy", "casadi", "llvmlite")}
     compiler = ".".join(map(str, llvm.llvm_version_info))
     found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-    numpy_simd = hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]
+    numpy_simd = digest(" ".join(found))[:16]
     libc = " ".join(platform.libc_ver()).strip() or platform.platform(terse=True)
     return {"sources": _digest(), **libraries, "llvm": compiler, "libc": libc, "numpy_simd": numpy_simd}
 
@@ -74,17 +72,15 @@ def surroundings() -> dict[str, dict[str, str]]:
 def _digest() -> str:
     """SHA-256 of the sources in `SOURCE_FOLDERS` but those in `DRAWN`, line endings aside, by their paths in the
     package. The package knows where the folders are, as a clone without symbolic links has them elsewhere."""
-    total = hashlib.sha256()
+    parts = list[bytes | str]()
     for name in SOURCE_FOLDERS:
         folder = _folder(name)
         sources = sorted(path for path in folder.rglob("*.py") if path.name not in DRAWN)
         if not sources:
             raise RuntimeError(f"no sources are in {folder}, so that results cannot name the code that computed them")
         for path in sources:
-            content = path.read_bytes().replace(b"\r\n", b"\n")
-            total.update(f"{name}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
-            total.update(content)
-    return total.hexdigest()[:32]
+            parts += f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes().replace(b"\r\n", b"\n")
+    return digest(*parts)[:32]
 
 
 def _folder(name: str) -> Path:
@@ -158,8 +154,8 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
 
 def _model_text(model: Any) -> str:
     """A model in a few words."""
-    name, digest = _entry(model, "name"), _entry(model, "numbers") or _entry(model, "content")
-    return f"{name} ({digest.removeprefix(FOREIGN)[:8]})" if name and digest else _short(model)
+    name, content = _entry(model, "name"), _entry(model, "numbers") or _entry(model, "content")
+    return f"{name} ({content.removeprefix(FOREIGN)[:8]})" if name and content else _short(model)
 
 
 def _entry(model: Any, key: str) -> str:
@@ -178,7 +174,7 @@ def _table_of(pairs: Any) -> dict[str, Any] | None:
 
 def key_of(found: Mapping[str, Any]) -> str:
     """SHA-256 of a description."""
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+    return digest(json.dumps(found, sort_keys=True))
 
 
 def _short(value: Any) -> str:

@@ -125,6 +125,7 @@ def contents_of(study: Specification) -> Contents:
 
 
 FORMAT, VERSION = "myoquat-study-results", 2
+ANY_CODE = "any-code"
 _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block which code computed it"
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
@@ -353,14 +354,14 @@ class Store(Results):
         code: Mapping[str, str],
         path: str | Path,
         block: int,
-        resume: bool = False,
-        any_code: bool = False,
+        resume: bool | str = False,
     ) -> "Store":
-        """The store at a path, locked for writing: a new one, or to `resume` the one that is there.
+        """The store at a path, locked for writing: a new one, or to `resume` the one that is there, `ANY_CODE` also one
+        that other code began.
 
         Raises LockedError while another process is writing, FileExistsError if something is there that is not to be
         resumed, OSError where nothing can be written. StoreError names the differences if it is of another study, other
-        code (unless `any_code`), or another processor.
+        code, or another processor.
         """
         path = Path(path)
         if not path.parent.is_dir():
@@ -371,7 +372,7 @@ class Store(Results):
                 _lay_out(contents, code, path, block)
                 return cls(contents, path, lock)
             if resume:
-                return cls._resume(contents, code, path, lock, any_code)
+                return cls._resume(contents, code, path, lock, resume == ANY_CODE)
             raise FileExistsError(f"{path} exists; --resume (resume=True) goes on with it if it is this study's")
         except BaseException:
             lock.release()

@@ -25,7 +25,7 @@ from .engine import check_study, engine_for, user_code
 from .identity import key_of, machine
 from .results import RunReport
 from .specification import Specification
-from .store import Contents, Results, Store, contents_of
+from .store import ANY_CODE, Contents, Results, Store, contents_of
 from .study_files import MAX_BYTES, located, read_study
 
 
@@ -49,7 +49,6 @@ def interrupts() -> Iterator[Callable[[], None]]:
     check()
 
 
-ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
 BLOCK_SECONDS = 30.0  # of work in a block, which a kill loses
 LEAST_BLOCK_SAMPLES, MAX_BLOCK_SAMPLES = 8, 2048  # the least are computed side by side
@@ -75,11 +74,6 @@ class RunOptions:
         if self.resume not in (True, False, ANY_CODE):
             raise ValueError(f"resume is True, False or {ANY_CODE!r}, not {self.resume!r}")
 
-    @property
-    def any_code(self) -> bool:
-        """Whether a store may be resumed that other code has begun."""
-        return self.resume == ANY_CODE
-
 
 def compute(
     study: Specification, output: str | Path | None = None, options: RunOptions | None = None
@@ -97,12 +91,12 @@ def compute(
         if options.client is not None or options.scheduler is not None:
             made = _cluster().ClusterEngine(study, code, options.client, options.scheduler, options.timeout)
             cluster = stack.enter_context(closing(made))
-        block, again = _block_size(study, contents, options.block), bool(options.resume) or options.repair
+        block, again = _block_size(study, contents, options.block), options.resume or options.repair
         if output is None and again:
             raise ValueError("there is nothing to resume without an output")
         results = stack.enter_context(closing(
             Results(contents, code, block) if output is None
-            else Store.open(contents, code, output, block, again, options.any_code)
+            else Store.open(contents, code, output, block, again)
         ))  # fmt: skip
         pending = sorted(results.damaged) if options.repair else results.pending()
         threads = cluster.threads if cluster else thread_count(options.threads)

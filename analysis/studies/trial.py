@@ -1,11 +1,10 @@
 """A recorded motion as the trial of a study: the muscle redundancy of every sample."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from types import NoneType
 from typing import Any, Literal, TypeVar
-
-import numpy as np
 
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
@@ -33,14 +32,12 @@ from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
 
 def plain(value: Any) -> Any:
-    """Arrays and tuples as lists, NumPy's numbers as Python's."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    return value.item() if isinstance(value, np.generic) else value
+    """Arrays and tuples as lists, NumPy's numbers as Python's, records as tables of their fields."""
+
+    def other(x: Any) -> Any:
+        return dict(x) if isinstance(x, Mapping) else x.tolist() if hasattr(x, "tolist") else _record(x)
+
+    return json.loads(json.dumps(value, default=other))
 
 
 RULES: dict[str, type[StabilityRule]] = {rule.__name__: rule for rule in (JointCone, EllipticCone, CentralForce)}
