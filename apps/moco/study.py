@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,6 +40,8 @@ from myoquat.muscle.actuators import delayed
 from .goals import ENDS, GOALS, PATHS, AngularVelocity, SquaredStates, equal_at_start, track_states
 from .models import Reading, with_rates
 
+Guess = MocoTrajectory | Motion | Mapping[str, Any] | None
+Read = tuple[Problem, Ipopt, Guess]
 Bounds = dict[str, dict[str, Interval]]  # by name: of a Problem's arguments "bounds", "initial" and "final"
 
 
@@ -65,7 +66,7 @@ class MocoStudy:
     name: str
     problem: Problem
     solver: Ipopt
-    guess: MocoTrajectory | Motion | Mapping[str, Any] | None
+    guess: Guess
     left_out: tuple[str, ...]
 
     def solve(self, watch: Callable[[Progress], object] | None = None) -> Solution:
@@ -266,7 +267,7 @@ def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
 # ---- MocoTrack -------------------------------------------------------------------------------------------------
 
 
-def _track(reading: Reading) -> MocoStudy:
+def _track(reading: Reading) -> Read:
     """States and markers are followed with little effort."""
     root, goals = reading.file.root, list[Goal]()
     times, followed = [], None
@@ -293,7 +294,7 @@ def _track(reading: Reading) -> MocoStudy:
         transcription=HermiteSimpson(linear_controls=True),
     )  # fmt: skip
     solver = Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory")
-    return MocoStudy(reading.file.name, problem, solver, _guess_of_tool(reading, followed, (start, end), intervals), ())
+    return problem, solver, _guess_of_tool(reading, followed, (start, end), intervals)
 
 
 def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
@@ -331,9 +332,7 @@ def _markers(reading: Reading, processor: Processor) -> TrackMarkers:
     return TrackMarkers(markers, weights=given, weight=weight, name="marker_tracking")
 
 
-def _guess_of_tool(
-    reading: Reading, table: "pd.DataFrame | None", span: tuple[float, float], intervals: int
-) -> MocoTrajectory | Mapping[str, Any] | None:
+def _guess_of_tool(reading: Reading, table: "pd.DataFrame | None", span: tuple[float, float], intervals: int) -> Guess:
     """A file, otherwise the states that are followed."""
     file, name = reading.file, text(reading.file.root, "guess_file", "")
     if name:
@@ -348,7 +347,7 @@ def _guess_of_tool(
 # ---- MocoInverse -----------------------------------------------------------------------------------------------
 
 
-def _inverse(reading: Reading) -> MocoStudy:
+def _inverse(reading: Reading) -> Read:
     """Least excitations of a motion that is prescribed."""
     root, table = reading.file.root, reading.table(reading.file.root, "kinematics")
     reading.check_used(root, table, {*reading.names.all_states.values()}, "kinematics_allow_extra_columns")
@@ -367,7 +366,7 @@ def _inverse(reading: Reading) -> MocoStudy:
         reading, found, duration=end - start, start=start, goals=_inverse_goals(reading), intervals=intervals,
         transcription=HermiteSimpson(), constraints=held, prescribed=reading.motion(table),
     )  # fmt: skip
-    return MocoStudy(reading.file.name, problem, solver, None, ())
+    return problem, solver, None
 
 
 def _inverse_goals(reading: Reading) -> list[Goal]:
@@ -420,13 +419,13 @@ def load_moco_study(path: str | Path, strict: bool = False, *, shifted_normaliza
     except ValueError as error:
         raise ModelError(str(error), file=file.document.path) from None
     unsupported.report(file.document.path, strict)
-    return replace(found, left_out=tuple(unsupported.descriptions()))
+    return MocoStudy(file.name, *found, tuple(unsupported.descriptions()))
 
 
 # ---- a study ---------------------------------------------------------------------------------------------------
 
 
-def _study(reading: Reading) -> MocoStudy:
+def _study(reading: Reading) -> Read:
     file, phase = reading.file, reading.file.phase
     solver = property_of(file.root, "solver", "MocoCasADiSolver")
     intervals, method, ipopt, added = read_settings(solver, bool(tuple(reading.names.fibers)), reading.unsupported)
@@ -442,7 +441,7 @@ def _study(reading: Reading) -> MocoStudy:
         reading, found, duration=duration, start=start, goals=(*goals, *added), intervals=intervals,
         transcription=method, constraints=(*constraints, *added_constraints), parameters=parameters,
     )  # fmt: skip
-    return MocoStudy(file.name, problem, ipopt, guess, ())
+    return problem, ipopt, guess
 
 
 READ: Mapping[str, Callable[[Element, Reading], Sequence[Any]]] = {**GOALS, **ENDS}
@@ -505,7 +504,7 @@ def _problem(reading: Reading, found: Bounds, **options: Any) -> Problem:
     return Problem(reading.model, torques=torques, loads=reading.loads, **options)
 
 
-READERS: dict[str, Callable[[Reading], MocoStudy]] = {
+READERS: dict[str, Callable[[Reading], Read]] = {
     "MocoInverse": _inverse,
     "MocoStudy": _study,
     "MocoTrack": _track,
