@@ -1,4 +1,4 @@
-"""Whole trials as one problem: between frames by themselves and one after the other, beside Clarabel, and certified."""
+"""Whole trials as one problem: between frames by themselves and one after the other, at certified optima."""
 
 from dataclasses import replace
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
-from myoquat.analysis.recruitment.convex import CouplingRows, Status
-from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
+from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle
@@ -73,26 +72,6 @@ def test_a_single_frame_has_nothing_beside_it():
     assert found.trial.effort == pytest.approx(free.effort.sum())
 
 
-@pytest.mark.parametrize("rates", [0.0, 1e-4])
-def test_clarabel_finds_the_same(rates):
-    """The program of all frames, whose links have a closed form: that of an exponential."""
-    clarabel = pytest.importorskip("tests.analysis.recruitment.convex.clarabel_solver", exc_type=ImportError)
-    model, motion, reserves = arm()
-    effort = Effort(weights=np.linspace(0.5, 2.0, 8), target=np.linspace(0.0, 0.1, 8))
-    found = solved(model, motion, reserves, Coupled(rates=rates), effort=effort)
-    demands, t = Demands.of_motion(model, motion, None, reserves, ()), len(motion.time)
-    program = demands.programs(*secants(demands.tensions, demands.lower, t), effort)
-    down, up = np.exp(-0.01 / 0.08), np.exp(-0.01 * (1 / 0.02 + 1 / 0.08))
-    step, variable = (v.ravel() for v in np.indices((t - 1, 8)))
-    links = (-down, 1.0, 0.0, np.inf), (up, -1.0, up - 1, np.inf), (-1.0, 1.0, 0.0, rates / 0.01**2)
-    rows = [CouplingRows(step, variable, *(np.full(len(step), x) for x in link)) for link in links]
-    status, objective, x = clarabel.in_clarabel(program, CouplingRows.joined(*rows), np.append(effort.target, [0] * 3))
-    assert "Solved" in status
-    assert found.trial.status == Status.SOLVED
-    assert found.trial.effort == pytest.approx(objective, rel=2e-6)  # reach is to 1e-6
-    np.testing.assert_allclose(found.activation, x[:, :8], atol=1e-4)
-
-
 @pytest.mark.parametrize("power", [1.0, 1.5, 4.0])
 def test_other_powers(power):
     model, motion, reserves = arm()
@@ -103,21 +82,31 @@ def test_other_powers(power):
     assert free.effort.sum() < found.trial.effort < after.effort.sum()
 
 
-def test_rates_cost():
-    """The more they do, the slower activations change, for more effort; all parts of a derivative are there."""
+def test_rates_cost_under_the_conditions_of_the_optimum():
+    """The more they do, the slower activations change, for more effort. The conditions of the optimum with weights and
+    targets: all parts of a derivative are there, and what a neighbouring frame adds, beyond the cost of the rates, is
+    zero unless the activation is at an end of its reach, which is an exponential in time."""
     model, motion, reserves = arm()
-    total, rough = [], []
+    w, target, h, total, rough = np.linspace(0.5, 2.0, 8), np.linspace(0.0, 0.1, 8), 0.01, [], []
+    down, up = np.exp(-h / 0.08), np.exp(-h * (1 / 0.02 + 1 / 0.08))
     for rates in (0.0, 1e-5, 1e-3):
-        found = solved(model, motion, reserves, Coupled(rates=rates))
-        square = np.sum((np.diff(found.activation, axis=0) / 0.01) ** 2)
+        found = solved(model, motion, reserves, Coupled(rates=rates), effort=Effort(weights=w, target=target))
+        a, change = found.activation, np.diff(found.activation, axis=0)
+        square = np.sum((change / h) ** 2)
         assert found.trial.status == Status.SOLVED
         assert found.trial.effort == pytest.approx(found.effort.sum() + rates * square)
         total, rough = [*total, found.effort.sum()], [*rough, square]
         shares = found.shares()
-        assert shares.columns[-1] == "reach"
-        inner = (found.activation > 1e-3) & (found.activation < 1 - 1e-3)
-        given = shares.sum(axis=1).to_numpy().reshape(found.activation.shape)
-        np.testing.assert_allclose(given[inner], 2 * found.activation[inner], atol=1e-5)
+        inner = (a > 1e-3) & (a < 1 - 1e-3)
+        given = shares.sum(axis=1).to_numpy().reshape(a.shape)
+        np.testing.assert_allclose(given[inner], (2 * w * (a - target))[inner], atol=1e-5)
+        before, after = ((1, 0), (0, 0)), ((0, 1), (0, 0))
+        cost = 2 * rates / h**2 * (np.pad(change, before) - np.pad(change, after))
+        links = shares["reach"].to_numpy().reshape(a.shape) + cost
+        off = np.minimum(np.abs(a[1:] - down * a[:-1]), np.abs(1 - a[1:] - up * (1 - a[:-1])))
+        nearest = np.minimum(*(np.pad(off, ends, constant_values=1.0) for ends in (before, after)))
+        assert (np.abs(links) > 1e-3).any()
+        assert nearest[np.abs(links) > 1e-3].max() < 1e-5
     assert total == sorted(total)
     assert rough == sorted(rough, reverse=True)
 

@@ -1,4 +1,4 @@
-"""Convex programs side by side: Clarabel's solutions, the conditions of the optimum, proofs, and independence."""
+"""Convex programs side by side: the conditions of the optimum, proofs, and independence."""
 
 import numpy as np
 import pytest
