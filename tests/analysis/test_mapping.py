@@ -19,7 +19,8 @@ from myoquat.joints.types.angles import Angles
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
-from tests.bodies import afloat, on_hinge
+from tests.bodies import afloat
+from tests.joints.phantom_arm import arm as phantom_arm
 
 LAW = CubicExponentialMuscle(300.0, 0.2)
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
@@ -214,23 +215,14 @@ def test_figures_are_of_the_wanted_muscle_and_file_format(report, tmp_path):
         figures.check_folder(tmp_path, suffix="doc")
 
 
-def phantom_arm() -> Model:
-    """A ball joint over two phantom bodies, about axes of which the third is six degrees off, and a hinge before it."""
-    axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (-0.0846, 0.9947, -0.0584)
-    names = ("plane", "elevation", "rotation")
-    bodies = [on_hinge("blade", "z", "glide")]
-    for parent, name, axis in zip(("blade", "one", "two"), ("one", "two", "arm"), axes, strict=True):
-        mass = 2.0 if name == "arm" else 0.0
-        bodies.append(on_hinge(name, axis, names[len(bodies) - 1], parent=parent, mass=mass))
-    path = (PathPoint("blade", (0.1, 0.1, 0.0)), PathPoint("one", (0.03, 0.0, 0.02)), PathPoint("arm", (0.02, -0.2, 0)))
-    return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, LAW),))
-
-
 def test_the_file_s_own_axes_are_compared_where_it_has_some():
-    pair = Pair.of(phantom_arm())
-    assert [ball.reading.label for ball in pair.balls] == ["(plane, elevation, rotation)"]
-    assert pair.euler.system.coordinate_names == ("glide", "plane", "elevation", "rotation")
-    report = mapping_analysis(phantom_arm(), 60)
+    """A ball joint over phantom bodies whose axes are not quite orthogonal, between two hinges."""
+    model = phantom_arm()
+    model = replace(model, muscles=model.muscles[:1])
+    pair = Pair.of(model)
+    assert [ball.reading.label for ball in pair.balls] == ["(plane, elev, axial)"]
+    assert pair.euler.system.coordinate_names == ("glide", "plane", "elev", "axial", "elbow")
+    report = mapping_analysis(model, 60)
     assert report.holds
     singular = report.singular[report.singular.approach == "gimbal lock"]
     assert singular["condition"].is_monotonic_increasing

@@ -23,6 +23,7 @@ from myoquat.joints.types import (
 from myoquat.kernels import compile
 from myoquat.muscle.coordinates import Coupler, Marker
 from tests.bodies import on_hinge
+from tests.differences import differences
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
 BENT = Polynomial((0.01, 0.3, -0.2, 0.1))
@@ -62,14 +63,9 @@ def data_of(problem, rng, n):
     return np.pad(found, ((0, 0), (0, problem.size - found.shape[-1])))  # at time 0
 
 
-def differences(problem, slope, q, h=1e-5):
+def symmetric_slope(problem, slope, q):
     """(t, n, n) symmetric part of the derivative of slope(q) (t, n) along the free velocities."""
-    columns = []
-    for v in h * np.eye(len(problem.free)):
-        ends = (problem.moved(q, np.broadcast_to(sign * v, (len(q), len(v)))) for sign in (1, -1))
-        after, before = map(slope, ends)
-        columns.append((after - before) / (2 * h))
-    found = np.stack(columns, axis=-1)
+    found = differences(lambda v: slope(problem.moved(q, v)), np.zeros((len(q), len(problem.free))), 1e-5)
     return (found + np.swapaxes(found, -1, -2)) / 2
 
 
@@ -77,7 +73,7 @@ def assert_curved(problem, q, data):
     assert problem.has_hessian
     ones = np.ones(len(q))
     _, half = problem.reduced(q, problem.terms(q, data, ones), ones)
-    found = -differences(problem, lambda p: problem.reduced(p, problem.terms(p, data))[0], q)
+    found = -symmetric_slope(problem, lambda p: problem.reduced(p, problem.terms(p, data))[0], q)
     np.testing.assert_allclose(half, found, atol=1e-8 * np.abs(half).max())
     _, normal = problem.reduced(q, problem.terms(q, data))
     assert np.abs(normal - found).max() > 1e-3 * np.abs(found).max()
@@ -121,5 +117,5 @@ def test_the_curvature_of_constraints(joint, name, rng):
     def pulled(p):
         return np.einsum("tk,tkn->tn", forces, problem.constraint_rows(p, np.zeros(len(p)))[1])
 
-    found = differences(problem, pulled, q)
+    found = symmetric_slope(problem, pulled, q)
     np.testing.assert_allclose(kernel(q, forces), found, atol=1e-7 * np.abs(found).max())

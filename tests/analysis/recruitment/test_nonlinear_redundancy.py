@@ -56,7 +56,7 @@ def solved(model, motion, **options):
 def fast(request):
     """A model, a fast motion, and what redundancy finds."""
     model = arm(request.param)
-    motion = smooth(model, 2.5, 60)
+    motion = smooth(model, 2.5, 40)
     return model, motion, solved(model, motion)
 
 
