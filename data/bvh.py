@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core import Array, frozen, pandas as pd
+from myoquat.core import Array, ArrayLike, frozen, pandas as pd
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
@@ -30,9 +30,9 @@ class BvhJoint:
 
     name: str
     parent: int
-    offset: tuple[float, float, float]
+    offset: ArrayLike
     channels: tuple[str, ...]
-    end: tuple[float, float, float] | None = None
+    end: ArrayLike | None = None
 
 
 def write_bvh(path: str | Path, joints: list[BvhJoint], step: float, rows: Array) -> None:
@@ -65,8 +65,8 @@ def write_bvh(path: str | Path, joints: list[BvhJoint], step: float, rows: Array
     write_text(Path(path), "\n".join(lines) + "\n")
 
 
-def _numbers(values: "tuple[float, ...] | Array") -> str:
-    return " ".join(f"{float(value) + 0.0:.10g}" for value in values)
+def _numbers(values: ArrayLike) -> str:
+    return " ".join(f"{value + 0.0:.10g}" for value in np.asarray(values, dtype=float))
 
 
 def read_channels(path: str | Path, strict: bool = False) -> "pd.DataFrame":

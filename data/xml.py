@@ -389,19 +389,13 @@ def written(content: Any) -> str:
         return "true" if content else "false"
     if isinstance(content, str):
         return content
-    values: Sequence[Any] = content if isinstance(content, (tuple, list)) else (content,)
+    values: Any = content if isinstance(content, (tuple, list, np.ndarray)) else (content,)
     return " ".join(repr(float(x)) for x in values)
-
-
-def three(v: Any) -> tuple[float, float, float]:
-    """The numbers of a vector (3,)."""
-    x, y, z = map(float, v)
-    return x, y, z
 
 
 def body_fixed(orientation: Sequence[float]) -> tuple[float, ...]:
     """A unit quaternion as OpenSim writes orientations: body-fixed angles about x, y, z [rad]."""
-    return tuple(euler_from_quaternion(np.array(orientation), "XYZ"))
+    return tuple(euler_from_quaternion(orientation, "XYZ"))
 
 
 def checked_name(name: str, element: str) -> str:

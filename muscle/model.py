@@ -223,10 +223,10 @@ class Model(Record):
             there = conversion.convert_coordinates(self.system, system, start_q)
         changed["system"] = conversion.start_branches(system, self.system, there, start_q)
         if self.start_q is not None:
-            changed["start_q"] = tuple(map(float, there))
+            changed["start_q"] = there
         if self.start_u is not None:
             start_u = conversion.convert_velocities(self.system, system, start_q, self.start_u)
-            changed["start_u"] = tuple(map(float, start_u))
+            changed["start_u"] = start_u
         return replace(self, **changed)
 
     def with_fitted_paths(self, paths: Mapping[str, tuple[PathPoint, ...]]) -> "Model":
@@ -324,7 +324,7 @@ class Model(Record):
         ('arm.angle',)
         """
         check_types(joints=(joints, (list, tuple, set, frozenset)))
-        start = dict(zip(self.system.coordinate_names, map(float, self.start), strict=True))
+        start = dict(zip(self.system.coordinate_names, self.start, strict=True))
         known = {body.joint_name or body.name for body in self.system.bodies}
         if unknown := [name for name in joints if name not in known]:
             raise ModelError(f"the model has no joint {unknown[0]!r}; known: {', '.join(sorted(known))}")

@@ -1,7 +1,7 @@
 """Points of a path: fixed to a body, there only within a range of a coordinate, or moving with coordinates."""
 
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -43,7 +43,8 @@ class PathPoint(Record):
 
     def scaled(self, factors: Array) -> "PathPoint":
         """The point on a body stretched by factors (3,) along its axes."""
-        return replace(self, position=tuple(real_array("factors", factors) * np.array(self.position)))
+        position: Any = real_array("factors", factors) * self.position
+        return replace(self, position=position)
 
     def active(self, system: ArticulatedSystem, q: Array) -> Array | bool:
         """(...) whether the point is on the path; True for one that always is."""
@@ -129,9 +130,8 @@ class MovingPoint(DrivenPoint):
     def scaled(self, factors: Array) -> "MovingPoint":
         """Its functions are stretched too."""
         x, y, z = (Multiplier(f, float(s)) for f, s in zip(self.functions, factors, strict=True))
-        return replace(
-            self, position=tuple(real_array("factors", factors) * np.array(self.position)), functions=(x, y, z)
-        )
+        position: Any = real_array("factors", factors) * self.position
+        return replace(self, position=position, functions=(x, y, z))
 
     def _seen(self, system: ArticulatedSystem, q: Array, i: int) -> Array:
         """(...) what function i sees of its coordinate."""

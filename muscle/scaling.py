@@ -47,7 +47,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
         couplers=tuple(_coupler(coupler, stretch) for coupler in model.couplers),
         constraints=tuple(scaled_part(constraint, stretch) for constraint in model.constraints),
         forces=tuple(scaled_part(force, stretch) for force in model.forces),
-        markers=tuple(replace(m, position=_vector(stretch.of(m.body) * m.position)) for m in model.markers),
+        markers=tuple(replace(m, position=stretch.of(m.body) * m.position) for m in model.markers),
         file=None,
     )
     if not model.muscles:
@@ -121,14 +121,14 @@ class Stretch:
     after: ArticulatedSystem
     q: Array
 
-    def of(self, body: str) -> Array:
+    def of(self, body: str) -> Any:
         """(3,) the factors of a body."""
         return self.factors.get(body, NO_SCALING)
 
     def placed(self, part: Part) -> Part:
         """Something between two bodies, its points on the stretched ones."""
         first, second = self.of(part.first) * part.first_point, self.of(part.second) * part.second_point
-        return replace(part, first_point=_vector(first), second_point=_vector(second))
+        return replace(part, first_point=first, second_point=second)
 
     def growth(self, old: Any, new: Any) -> float:
         """By which factor the distance of two points grows at the start; 1 where they meet there."""
@@ -170,14 +170,13 @@ def _(part: Distance | PointSpring, stretch: Stretch) -> Any:
 
 @scaled_part.register
 def _(part: PointOnLine, stretch: Stretch) -> PointOnLine:
-    return replace(stretch.placed(part), axis=_vector(stretch.of(part.first) * part.axis))
+    return replace(stretch.placed(part), axis=stretch.of(part.first) * part.axis)
 
 
 @scaled_part.register
 def _(part: OnSurface, stretch: Stretch) -> OnSurface:
-    turned = rotation_matrix(quaternion_from_euler(np.array(part.first_angles), "XYZ"))
-    radii = np.array(part.radii) * _along(stretch.of(part.first), turned)
-    return replace(stretch.placed(part), radii=_vector(radii))
+    turned = rotation_matrix(quaternion_from_euler(part.first_angles, "XYZ"))
+    return replace(stretch.placed(part), radii=part.radii * _along(stretch.of(part.first), turned))
 
 
 @scaled_part.register
@@ -198,23 +197,16 @@ def _(force: HuntCrossley, stretch: Stretch) -> HuntCrossley:
 def _surface(surface: ContactSurface, stretch: Stretch) -> ContactSurface:
     """A contact surface on its stretched body: of a sphere the radius grows by the mean of the factors."""
     s = stretch.of(surface.body)
-    return replace(surface, position=_vector(s * surface.position), **_SIZES[type(surface)](surface, s))
+    return replace(surface, position=s * surface.position, **_SIZES[type(surface)](surface, s))
 
 
 _SIZES: dict[type[ContactSurface], Callable[[Any, Array], dict[str, Any]]] = {
-    ContactHalfSpace: lambda surface, s: {"normal": _vector(surface.normal / s)},
+    ContactHalfSpace: lambda surface, s: {"normal": surface.normal / s},
     ContactSphere: lambda surface, s: {"radius": surface.radius * float(np.mean(s))},
-    ContactEllipsoid: lambda surface, s: {
-        "radii": _vector(surface.radii * _along(s, rotation_matrix(np.array(surface.orientation))))
-    },
+    ContactEllipsoid: lambda surface, s: {"radii": surface.radii * _along(s, rotation_matrix(surface.orientation))},
 }
 
 
-def _along(s: Array, R: Array) -> Array:
+def _along(s: Array, R: Array) -> Any:
     """(3,) by how much the axes of a frame R on a body grow that is stretched by s."""
     return np.linalg.norm(s[:, None] * R, axis=0)
-
-
-def _vector(x: Array) -> tuple[float, float, float]:
-    a, b, c = (float(v) for v in x)
-    return a, b, c

@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core import Array
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.reports import ImplausibleWarning
-from myoquat.data.xml import located, three
+from myoquat.data.xml import located
 from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle import Model
@@ -107,13 +107,13 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
     name = ("model" if path is None else path.stem) if unnamed else title
     sites, surfaces = used_by_tendons(source)
     bodies, shown = skeleton.with_shapes(surfaces)
-    gravity = (0.0, 0.0, 0.0) if source.disabled("GRAVITY") else three(m.opt.gravity)
+    gravity = (0.0, 0.0, 0.0) if source.disabled("GRAVITY") else m.opt.gravity
     system = ArticulatedSystem(bodies, ground=GROUND, gravity=gravity, name=name, shapes=shown)
     for other in keys:
         if other is not key:
             other.note("another keyframe")
-    start_q = system.check_q(np.array(skeleton.start if key is None else key.qpos))
-    start_u = _in_child(system, start_q, np.array(_stated(key, "qvel") or np.zeros(system.nu)))
+    start_q: Any = system.check_q(np.array(skeleton.start if key is None else key.qpos))
+    start_u: Any = _in_child(system, start_q, np.array(_stated(key, "qvel") or np.zeros(system.nu)))
     muscles = read_tendons(skeleton, drives, wrapping)
     couplers, constraints = read_equalities(skeleton, system, muscles)
     neutral = key is None and tuple(start_q) == tuple(system.neutral())
@@ -123,8 +123,8 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
         system,
         muscles,
         name=name,
-        start_q=None if neutral else tuple(map(float, start_q)),
-        start_u=tuple(map(float, start_u)) if start_u.any() else None,
+        start_q=None if neutral else start_q,
+        start_u=start_u if start_u.any() else None,
         file=path,
         coordinates=skeleton.coordinates,
         limits=limits,

@@ -138,7 +138,7 @@ def _ends(tree: Tree, loop: PointLoop | Weld, name: str) -> list[str]:
     names = []
     for k, end in enumerate(("first", "second"), start=1):
         angles = getattr(loop, f"{end}_angles", (0.0, 0.0, 0.0))
-        Q = tuple(map(float, quaternion_from_euler(np.array(angles), "XYZ"))) if any(angles) else None
+        Q = quaternion_from_euler(angles, "XYZ") if any(angles) else None
         site = f"{loop.name or name}-site{k}"
         names.append(tree.add_site(site, getattr(loop, end), getattr(loop, f"{end}_point"), Q))
     return names

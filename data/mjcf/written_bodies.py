@@ -106,7 +106,7 @@ class Tree:
         steps = np.array([member.position for member in chain[1:]]).reshape(-1, 3)
         anchors = [-steps[k:].sum(axis=0) for k in range(len(chain))]
         place = np.array(first.position) + _offset(first)
-        place = place - rotation_matrix(np.array(first.orientation)) @ anchors[0]
+        place = place - rotation_matrix(first.orientation) @ anchors[0]
         world = self.bodies[self.system.ground]  # where it is until `nest`
         element = add_with(world, "body", name=body.name, pos=tuple(place), quat=first.orientation)
         for member, anchor in zip(chain, anchors, strict=True):
@@ -287,8 +287,8 @@ class Tree:
 def _offset(body: Body) -> Array:
     """(3,) [m] what constant slides add to the place of a joint, in the parent's frame."""
     still = [axis for axis in body.joint.translations if axis.coordinate is None]
-    step = sum((np.array(a.direction) * a.function.value(np.zeros(())) for a in still), start=np.zeros(3))
-    return np.asarray(rotation_matrix(np.array(body.orientation)) @ step)
+    step = sum((np.multiply(a.direction, a.function.value(np.zeros(()))) for a in still), start=np.zeros(3))
+    return rotation_matrix(body.orientation) @ step
 
 
 def _axes(body: Body) -> CustomJoint:

@@ -290,7 +290,7 @@ def forces_of_loads(path: Path, loads: Element | None = None) -> Forces:
         raise ModelError(f"the data file {data_file} does not exist{near_file(data_file)}", file=path, line=line)
     table = read_motion(data_file, gaps=True)
     columns = [columns_of(path, entry, table, data_file) for entry in entries]
-    numbers = (np.stack(parts, axis=1) for parts in zip(*columns, strict=True))
+    numbers: Any = (np.stack(parts, axis=1) for parts in zip(*columns, strict=True))
     named = ((entry.name, entry.body, entry.force_frame, entry.point_frame) for entry in entries)
     names, bodies, *frames = zip(*named, strict=True)
     try:
@@ -348,6 +348,6 @@ def _from_plates(path: Path, threshold: float) -> Forces:
     for plate in plates:
         loaded = (np.linalg.norm(plate.force, axis=-1) >= threshold) & np.isfinite(plate.point).all(axis=-1)
         parts.append([np.where(loaded[:, None], values, 0.0) for values in (plate.force, plate.point, plate.moment)])
-    numbers = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
+    numbers: Any = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
     names = tuple(f"plate{i + 1}" for i in range(len(plates)))
     return Forces(plates[0].time, names, ("",) * len(plates), *numbers)

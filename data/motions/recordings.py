@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from myoquat.core import PATH, Array, ArrayLike, check_types, free_name, frozen, pandas as pd
+from myoquat.core import PATH, ArrayLike, check_types, free_name, frozen, pandas as pd
 from myoquat.data.bvh import POSITIONS, BvhJoint, read_bvh, write_bvh
 from myoquat.data.files import check_output
 from myoquat.data.mvnx import read_mvnx
@@ -151,17 +152,12 @@ def save_bvh(
         offset = np.zeros(3) if slides else p.mean(axis=0)
         end = None
         if name not in parents.values() and name in bodies:
-            end = _three(scale * np.asarray(bodies[name].center_of_mass, dtype=float))
+            end = scale * np.array(bodies[name].center_of_mass)
         label, parent = "_".join(name.split()), names.index(parents[name]) if parents[name] else -1
-        joints.append(BvhJoint(label, parent, _three(offset), (*(POSITIONS if slides else ()), *turned), end))
+        joints.append(BvhJoint(label, parent, offset, (*(POSITIONS if slides else ()), *turned), end))
         angles = euler_from_quaternion(quaternion_from_matrix(R), order)
         columns += [*([p] if slides else []), np.degrees(np.unwrap(angles, axis=0))]
     write_bvh(path, joints, float(even[-1] - even[0]) / (len(even) - 1), np.concatenate(columns, axis=1))
-
-
-def _three(vector: Array) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in vector)
-    return x, y, z
 
 
 def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
@@ -193,7 +189,8 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
         floats = any(name in values for name in POSITIONS)
         parent = joints[joint.parent].name if joint.parent >= 0 else ground
         joint_type = FloatingJoint() if floats else SphericalJoint() if values else FixedJoint()
-        bodies.append(Body(joint.name, parent, joint_type, _three(scale * np.array(joint.offset))))
+        offset: Any = scale * np.array(joint.offset)
+        bodies.append(Body(joint.name, parent, joint_type, offset))
         parts += [*([np.stack(slides, axis=-1)] if floats else []), *([Q] if values else [])]
     with errors_in(path):
         q = np.concatenate([np.zeros((len(rows), 0)), *parts], axis=1)

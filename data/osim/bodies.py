@@ -97,7 +97,7 @@ def _mass(element: Any, parts: int) -> dict[str, Any]:
 def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
     """The body on its joint. Where the joint's child frame is not the body's own, the joint carries that frame, and the
     body is fixed to it. A joint of several parts has a body for each."""
-    place: dict[str, Any] = {"position": parent.position, "orientation": parent.orientation}
+    place: dict[str, Any] = {"position": parent.p, "orientation": parent.orientation}
     if joint_element.tag == TAG:
         return scapular_bodies(joint_element, joint, parent, child, mass)
     name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
@@ -107,7 +107,7 @@ def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, m
     back = child.inverse
     return [
         Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
-        Body(child.body, frame, FixedJoint(), back.position, back.orientation, **mass),
+        Body(child.body, frame, FixedJoint(), back.p, back.orientation, **mass),
     ]
 
 
@@ -155,7 +155,7 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     if body.joint.nq:
         holder, (values, speeds) = add(joint, "coordinates"), start
         if tag in BY_ANGULAR_VELOCITY and np.any(speeds):
-            speeds = axes_of_angles(*np.array(values[:2])) @ speeds
+            speeds = axes_of_angles(*values[:2]) @ speeds
         for coordinate, value, speed in zip(body.names_of_coordinates, values, speeds, strict=True):
             _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
     frames = add(joint, "frames")
@@ -237,7 +237,7 @@ def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Plac
             continue
         if len(children) == 1 and _is_frame(body, children[0]) and body.name not in needed:
             back = Frame.of(children[0].name, children[0].position, children[0].orientation).inverse
-            result.append(Placed(body, children[0].name, (back.position, back.orientation)))
+            result.append(Placed(body, children[0].name, (back.p, back.orientation)))
             done.add(children[0].name)
         else:
             result.append(Placed(body, body.name))

@@ -5,19 +5,7 @@ from math import comb
 from typing import Any
 
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
-from myoquat.data.xml import (
-    Element,
-    add,
-    add_set,
-    body_fixed,
-    boolean,
-    complain,
-    last_name,
-    numbers,
-    objects,
-    text,
-    three,
-)
+from myoquat.data.xml import Element, add, add_set, body_fixed, boolean, complain, last_name, numbers, objects, text
 from myoquat.joints import ModelError, quaternion_from_euler
 from myoquat.joints.constraints import (
     Constraint,
@@ -91,8 +79,8 @@ def _linked(*frames: Frame) -> dict[str, Any]:
     """Two bodies, and origin and XYZ angles of a frame on each."""
     values: dict[str, Any] = {}
     for (ours, _), frame in zip(ENDS, frames, strict=True):
-        values |= {ours: frame.body, f"{ours}_point": three(frame.p)}
-        values[f"{ours}_angles"] = three(body_fixed(frame.orientation))
+        values |= {ours: frame.body, f"{ours}_point": frame.p}
+        values[f"{ours}_angles"] = body_fixed(frame.orientation)
     return values
 
 
@@ -146,7 +134,7 @@ CONSTRAINTS = by_tag(
         on_body("socket_follower_body", "point_on_follower", "second", "second_point"),
         Part(
             lambda element, frames: {
-                "axis": three(frames.of(element, "socket_line_body").R @ numbers(element, "line_direction_vec", 3))
+                "axis": frames.of(element, "socket_line_body").R @ numbers(element, "line_direction_vec", 3)
             },
             lambda entry, constraint: add(entry, "line_direction_vec", constraint.axis),
         ),

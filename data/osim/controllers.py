@@ -67,16 +67,14 @@ def _table(element: Element, file: Path, taken: set[str]) -> list[PrescribedInpu
     <interpolation_method> says, 0 for stairs."""
     table = read_motion(file)
     degree = int(number(element, "interpolation_method", 1.0))
-    times = tuple(map(float, table.index))
-    found = []
-    for label in table.columns:
-        name, values = last_name(str(label)), tuple(map(float, table[label]))
-        if name not in taken:
-            found.append(PrescribedInput(name, _through(element, times, values, degree)))
-    return found
+    return [
+        PrescribedInput(name, _through(element, table.index.to_numpy(), table[label].to_numpy(), degree))
+        for label in table
+        if (name := last_name(str(label))) not in taken
+    ]
 
 
-def _through(element: Element, times: tuple[float, ...], values: tuple[float, ...], degree: int) -> AxisFunction:
+def _through(element: Element, times: Any, values: Any, degree: int) -> AxisFunction:
     """OpenSim's half order is a whole number: of degree 2 it makes 1, of 4 it makes 3."""
     try:
         if degree == 0:

@@ -45,13 +45,13 @@ class Frame:
     """A frame fixed to a body: R (3, 3) and p (3,) [m] place it in the body's frame."""
 
     body: str
-    R: np.ndarray
-    p: np.ndarray
+    R: Any
+    p: Any
 
     @classmethod
     def of(cls, body: str, position: Any, orientation: Any) -> "Frame":
         """From numbers: position [m] and unit quaternion."""
-        return cls(body, rotation_matrix(np.array(orientation)), np.array(position))
+        return cls(body, rotation_matrix(orientation), np.array(position))
 
     @property
     def is_body(self) -> bool:
@@ -59,14 +59,9 @@ class Frame:
         return bool(np.array_equal(self.R, np.eye(3)) and not self.p.any())
 
     @property
-    def orientation(self) -> tuple[float, ...]:
+    def orientation(self) -> Any:
         """Unit quaternion of R."""
-        return tuple(float(x) for x in quaternion_from_matrix(self.R))
-
-    @property
-    def position(self) -> tuple[float, ...]:
-        """p as numbers."""
-        return tuple(float(x) for x in self.p)
+        return quaternion_from_matrix(self.R)
 
     @property
     def inverse(self) -> "Frame":
@@ -75,12 +70,12 @@ class Frame:
 
     def offset(self, element: Any, location: str, orientation: str) -> "Frame":
         """The frame that children of an element place in this one."""
-        R = rotation_matrix_from_euler(np.array(numbers(element, orientation, 3, ZERO)), "XYZ")
-        return Frame(self.body, self.R @ R, np.array(self.point(numbers(element, location, 3, ZERO))))
+        R = rotation_matrix_from_euler(numbers(element, orientation, 3, ZERO), "XYZ")
+        return Frame(self.body, self.R @ R, self.point(numbers(element, location, 3, ZERO)))
 
-    def point(self, x: Any) -> tuple[float, ...]:
+    def point(self, x: Any) -> Any:
         """A point of this frame in the body's frame."""
-        return tuple(float(v) for v in (self.p + self.R @ np.array(x)))
+        return self.p + self.R @ x
 
 
 class Frames:

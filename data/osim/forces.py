@@ -7,12 +7,11 @@ from operator import mul, truediv
 from pathlib import Path
 from typing import Any, NoReturn
 
-from myoquat.core import Array
 from myoquat.data.files import beside
 from myoquat.data.motions.forces import LoadEntry, columns_of, load_entry
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
-from myoquat.data.xml import Element, add, body_fixed, boolean, complain, last_name, number, objects, text, three
+from myoquat.data.xml import Element, add, body_fixed, boolean, complain, last_name, number, objects, text
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -146,7 +145,7 @@ def read_external(element: Element, file: Path) -> PrescribedForce:
 def external_force(entry: LoadEntry, file: Path) -> PrescribedForce:
     """The force of an entry whose data a file holds. ModelError for an identifier that finds no three columns."""
     table = read_motion(file, gaps=True)
-    times = tuple(map(float, table.index))
+    times = table.index.to_numpy()
     parts: Any = (
         tuple(_through(times, column) for column in columns.T) for columns in columns_of(None, entry, table, file)
     )
@@ -165,9 +164,8 @@ def external_force(entry: LoadEntry, file: Path) -> PrescribedForce:
     )
 
 
-def _through(times: tuple[float, ...], column: Array) -> AxisFunction:
+def _through(times: Any, values: Any) -> AxisFunction:
     """A spline through four rows and more, straight lines through fewer."""
-    values = tuple(map(float, column))
     if len(set(values)) == 1:
         return Constant(values[0])
     return PiecewiseLinear(times, values) if len(times) < 4 else NaturalSpline(times, values)
@@ -224,7 +222,7 @@ def _angles(normal: tuple[float, float, float]) -> tuple[float, float, float]:
 
 PLACE = on_body("socket_frame", "location")
 NORMAL = Part(
-    lambda element, contacts: {"normal": three(0.0 - contacts.frame(element).R[:, 0])},
+    lambda element, contacts: {"normal": 0.0 - contacts.frame(element).R[:, 0]},
     lambda entry, surface: add(entry, "orientation", _angles(surface.normal)),
 )
 ORIENTATION = Part(

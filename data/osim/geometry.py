@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core import Array
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, number, numbers, text, triple
 from myoquat.joints import (
@@ -57,7 +56,7 @@ def geometry_of(body: Any) -> tuple[Shape, ...]:
             path = "/ground" if body.tag == "Ground" else f"/bodyset/{body.get('name')}"
             if text(holder, "socket_parent", "..") not in ("..", path):
                 continue
-            Q = np.asarray(quaternion_from_euler(np.array(numbers(holder, "orientation", 3, ZERO)), "XYZ"))
+            Q = quaternion_from_euler(numbers(holder, "orientation", 3, ZERO), "XYZ")
             p = triple(holder, "translation", p)
         shapes += [_shape(e, Q, p) for e in elements if e.tag != "Mesh" or text(e, "mesh_file", "")]
     return (*shapes, *_older_geometry(body))
@@ -74,25 +73,22 @@ def _older_geometry(body: Element) -> list[Shape]:
         for geometry in visible.iterfind("GeometrySet/objects/DisplayGeometry")
     ]
     shown += [(file, None) for file in text(visible, "geometry_files", "").split()]  # of OpenSim 1 and 2
-    shapes, (scales, R, p) = [], _shown(visible)
+    shapes, (scales, R, p) = list[Shape](), _shown(visible)
     for k, (file, geometry) in enumerate([pair for pair in shown if pair[0]], start=1):
         own, turn, shift = _shown(geometry)
-        placed: Any
-        placed, sizes = Frame("", R @ turn, p + R @ shift), tuple((scales * own).tolist())
+        placed, sizes = Frame("", R @ turn, p + R @ shift), scales * own
         name = f"{body.get('name')}_geom_{k}"
-        shapes.append(
-            Shape("mesh", sizes, placed.position, placed.orientation, file=file, name=name, color=_color(geometry))
-        )
+        shapes.append(Shape("mesh", sizes, placed.p, placed.orientation, file=file, name=name, color=_color(geometry)))
     return shapes
 
 
-def _shown(element: Element | None) -> tuple[Array, Array, Array]:
+def _shown(element: Element | None) -> tuple[Any, Any, Any]:
     """Scales (3,), rotation (3, 3) and position (3,) [m] that an element of older geometry gives."""
     if element is None:
         return np.ones(3), np.eye(3), np.zeros(3)
     *angles, x, y, z = numbers(element, "transform", 6, (0.0,) * 6)
     scales = np.array(numbers(element, "scale_factors", 3, ONES))
-    return scales, rotation_matrix_from_euler(np.array(angles), "XYZ"), np.array([x, y, z])
+    return scales, rotation_matrix_from_euler(angles, "XYZ"), np.array([x, y, z])
 
 
 def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None:
@@ -102,19 +98,19 @@ def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None
             unsupported.count(element, "display geometry")
 
 
-def _shape(element: Element, Q: Array, p: tuple[float, float, float]) -> Shape:
+def _shape(element: Element, Q: Any, p: tuple[float, float, float]) -> Shape:
     """A shape in a frame with orientation Q and origin p in its body."""
     shape, children, factors = SOLIDS[element.tag]
     scales = np.array(numbers(element, "scale_factors", 3, ONES))
     if shape == "cylinder":
         Q, scales = quaternion_multiply(Q, ALONG_Y), np.array([(scales[0] + scales[2]) / 2, scales[1]])
     own = [x for tag, default in children.items() for x in numbers(element, tag, len(default), default)] or [1.0]
-    sizes = tuple((scales * own * factors).tolist())
+    sizes: Any = scales * own * factors
     if shape == "sphere":
         shape, sizes = ("ellipsoid", sizes) if len(set(sizes)) > 1 else (shape, sizes[:1])
     file = text(element, "mesh_file") if shape == "mesh" else ""
     name, color = element.get("name") or "", _color(element.find("Appearance"))
-    return Shape(shape, sizes, p, tuple(Q.tolist()), file=file, name=name, color=color)
+    return Shape(shape, sizes, p, Q, file=file, name=name, color=color)
 
 
 def _color(look: Element | None) -> tuple[float, float, float, float] | None:
@@ -143,7 +139,7 @@ def add_geometry(element: Element, name: str, shapes: Iterable[Shape], unwritten
             _add_shape(own, shape_name, shape)
         else:
             placed = add(element, "components") if placed is None else placed
-            frame = add_offset(placed, f"{shape_name}_frame", name, shape.position, tuple(Q.tolist()))
+            frame = add_offset(placed, f"{shape_name}_frame", name, shape.position, Q)
             _add_shape(add(frame, "attached_geometry"), shape_name, shape)
 
 

@@ -150,4 +150,5 @@ def _sensor(element: Element, frames: Frames) -> SensorFrame:
     frame = frames.placed(element, parent="..")
     if frame.body == GROUND:
         complain(element, "a sensor must be on a body; this one is on the ground")
-    return SensorFrame(str(element.get("name")), frame.body, frame.orientation, frame.position)
+    orientation, position = (tuple(map(float, x)) for x in (frame.orientation, frame.p))
+    return SensorFrame(str(element.get("name")), frame.body, orientation, position)

@@ -219,9 +219,8 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
         joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
     defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
     if element.tag in BY_ANGULAR_VELOCITY and any(speeds[:3]):
-        x, y = np.array(defaults[:2])
-        rates = rates_of_angles(x, y, np.array(speeds[:3]))
-        speeds = (*map(float, rates), *speeds[3:])
+        x, y, *_ = np.array(defaults)
+        speeds = (*rates_of_angles(x, y, np.array(speeds[:3])), *speeds[3:])
     return OsimJoint(joint, coordinates, defaults, speeds)
 
 
@@ -334,7 +333,7 @@ def _axis(element: Any, names: tuple[str, ...]) -> Axis:
 
 
 TAG = "ScapulothoracicJoint"
-UPRIGHT = rotation_matrix_from_euler(np.array([0.0, 0.0, math.pi / 2]), "XYZ")
+UPRIGHT = rotation_matrix_from_euler([0.0, 0.0, math.pi / 2], "XYZ")
 
 
 def scapular_bodies(element: Any, read: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
@@ -353,11 +352,11 @@ def scapular_bodies(element: Any, read: OsimJoint, parent: Frame, child: Frame, 
     back = Frame(f"{joint}_wing", child.R.T, -origin - child.R.T @ child.p)
     axis = (-math.sin(angle), math.cos(angle), 0.0)
     return [
-        Body(hinge.body, ribs.body, read.joint, ribs.position, ribs.orientation, joint_name=joint,
+        Body(hinge.body, ribs.body, read.joint, ribs.p, ribs.orientation, joint_name=joint,
              coordinate_names=names[:3]),
-        Body(back.body, hinge.body, RevoluteJoint(axis), hinge.position, hinge.orientation,
+        Body(back.body, hinge.body, RevoluteJoint(axis), hinge.p, hinge.orientation,
              joint_name=f"{joint}_winging", coordinate_names=names[3:]),
-        Body(child.body, back.body, FixedJoint(), back.position, back.orientation, **mass),
+        Body(child.body, back.body, FixedJoint(), back.p, back.orientation, **mass),
     ]  # fmt: skip
 
 

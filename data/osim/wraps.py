@@ -92,8 +92,8 @@ def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> Wr
     named = {(element.text or "").strip() for element in model.iter("wrap_object")} & found.keys()
     angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]
     R = np.array([found[name][0][1].R for name in named]).reshape(-1, 3, 3)
-    Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))
-    orientations = dict(zip(named, map(tuple, Q.tolist()), strict=True))  # all at once, which is faster
+    Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.reshape(angles, (-1, 3)), "XYZ"))
+    orientations = dict(zip(named, Q, strict=True))  # all at once, which is faster
     surfaces: dict[str, Wrap] = {}
 
     def wrap_of(path_wrap: Any, count: int) -> Wrap | None:

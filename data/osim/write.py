@@ -62,7 +62,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     model = _prepared(original)
     system = model.system
     start_q, start_u = _start(original, system)
-    model = replace(model, start_q=tuple(map(float, start_q)))
+    model = replace(model, start_q=start_q)
     element = add(root, "Model", name=checked_name(model.name, "the model"))
     if model.description:
         add(element, "credits", model.description)
@@ -143,12 +143,10 @@ def _on_ground(part: Any, was: str, new: str) -> Any:
                             for key, value in values.items()})  # fmt: skip
 
 
-def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndarray]:
+def _start(model: Model, system: ArticulatedSystem) -> tuple[Any, Any]:
     """q and u at the start, by the coordinates that are written."""
-    source, q = model.system, model.start
-    u = np.zeros(system.nu)
-    if model.start_u is not None and any(model.start_u):
-        u = convert_velocities(source, system, q, np.array(model.start_u))
+    source, q, speeds = model.system, model.start, model.start_u or ()
+    u = convert_velocities(source, system, q, speeds) if any(speeds) else np.zeros(system.nu)
     return convert_coordinates(source, system, q), u
 
 

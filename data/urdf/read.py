@@ -102,7 +102,7 @@ def not_negative(element: Element | None, attribute: str) -> float:
 # ---- Links of a URDF: inertias and shapes -------------------------------------------------------------------------
 
 
-Pose = tuple[tuple[float, ...], tuple[float, ...]]
+Pose = tuple[tuple[float, ...], Any]
 ZERO, ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 SIZES = {  # by shape: the attributes of its sizes, and how many numbers each has
@@ -118,8 +118,8 @@ def pose(element: Element) -> Pose:
     """(position, unit quaternion) of the <origin> in an element; rpy turns about the fixed axes x, y, z in turn."""
     origin = child(element, "origin")
     roll, pitch, yaw = numbers(origin, "rpy", 3, ZERO)
-    Q = quaternion_from_euler(np.array([yaw, pitch, roll]), "ZYX")
-    return numbers(origin, "xyz", 3, ZERO), tuple(map(float, Q))
+    Q = quaternion_from_euler([yaw, pitch, roll], "ZYX")
+    return numbers(origin, "xyz", 3, ZERO), Q
 
 
 def read_inertial(link: Element) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def read_inertial(link: Element) -> dict[str, Any]:
     if value < 0:
         complain(mass, f"mass must not be negative, not {value:g}")
     moments = [number(inertia, key, None if key[1] == key[2] else 0.0) for key in MOMENTS]
-    turned = tuple(map(float, congruent(np.asarray(rotation_matrix(np.array(Q))), np.array(moments))))
+    turned: Any = congruent(rotation_matrix(Q), np.array(moments))
     nearly = _is_nearly_possible(value, turned)
     return {"mass": value, "center_of_mass": center, "inertia": turned, "lenient_inertia": nearly}
 
@@ -183,7 +183,7 @@ def read_shape(element: Element, known: dict[str, Any]) -> Shape:
         solid.tag,
         sizes,
         position,  # type: ignore[arg-type]
-        orientation,  # type: ignore[arg-type]
+        orientation,
         purpose=element.tag,
         file=text_of(solid, "filename") if solid.tag == "mesh" else "",
         name=element.get("name", ""),
@@ -293,12 +293,12 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
 
 def _obeying(model: Model) -> Model:
     """The model, with a start that its couplers allow where the neutral one is none."""
-    q = model.start
+    q: Any = model.start
     driven = {coupler.dependent: coupler for coupler in model.couplers}
     drivers = {name: [coupler.independent] for name, coupler in driven.items()}
     order = TopologicalSorter(drivers).static_order()  # a joint may mimic one that mimics a third
     follow([driven[name] for name in order if name in driven], model.system, q)
-    return model if (q == model.start).all() else replace(model, start_q=tuple(map(float, q)))
+    return model if (q == model.start).all() else replace(model, start_q=q)
 
 
 def load_urdf(

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from lxml import etree
 
 from myoquat.core import PATH, check_types
@@ -167,13 +166,13 @@ def _fixed_where_locked(model: Model) -> ArticulatedSystem:
     bodies = []
     for body, at in zip(system.bodies, system.q_slices, strict=True):
         if body.joint.nq and locked.issuperset(body.names_of_coordinates):
-            R_frame = rotation_matrix(np.array(body.orientation))
+            R_frame = rotation_matrix(body.orientation)
             R, p = body.joint.transform(model.start[at])
-            position = np.array(body.position) + R_frame @ p
+            position, orientation = body.position + R_frame @ p, quaternion_from_matrix(R_frame @ R)
+            placed: dict[str, Any] = {"position": position, "orientation": orientation}
             body = replace(
-                body, joint=FixedJoint(), position=tuple(map(float, position)), coordinate_names=None, damping=0.0,
-                orientation=tuple(map(float, quaternion_from_matrix(R_frame @ R))), stiffness=0.0, rotor_inertia=0.0,
-            )  # fmt: skip
+                body, joint=FixedJoint(), coordinate_names=None, damping=0.0, stiffness=0.0, rotor_inertia=0.0, **placed
+            )
         bodies.append(body)
     return replace(system, bodies=tuple(bodies))
 
@@ -236,5 +235,5 @@ def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
 
 
 def _add_origin(element: Element, position: Vector, orientation: Vector = _PLACED[1]) -> None:
-    yaw, pitch, roll = euler_from_quaternion(np.array(orientation), "ZYX")
+    yaw, pitch, roll = euler_from_quaternion(orientation, "ZYX")
     add_with(element, "origin", xyz=position, rpy=(roll, pitch, yaw))

@@ -8,7 +8,6 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.data.mjcf.source import UNKNOWN, Part, Source
-from myoquat.data.xml import three
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -356,9 +355,9 @@ def _on_site(drive: FileDrive, skeleton: Skeleton, found: Drives) -> None:
     if turns:
         found.actuators.append(TorqueActuator(drive.label, point.body, GROUND, direction, in_world=False, **given))
     else:
-        found.actuators.append(PointActuator(drive.label, point.body, three(point.position), direction, **given))
+        found.actuators.append(PointActuator(drive.label, point.body, point.position, direction, **given))
 
 
-def _unit(v: Array) -> tuple[tuple[float, float, float], float]:
+def _unit(v: Array) -> tuple[Any, float]:
     size = float(np.linalg.norm(v))
-    return three(v / size if size else np.array([1.0, 0.0, 0.0])), size
+    return v / size if size else (1.0, 0.0, 0.0), size

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array
 from myoquat.data.mjcf.source import Part, Source
-from myoquat.data.xml import three
 from myoquat.joints import (
     Axis,
     Body,
@@ -23,6 +21,7 @@ from myoquat.joints import (
     Shape,
     SphericalJoint,
     UniversalJoint,
+    quaternion_conjugate,
     quaternion_multiply,
     rotation_matrix,
 )
@@ -200,7 +199,7 @@ class Skeleton:
         self.geoms = source.parts("geom")
         sites = source.parts("site")
         self.sites = [PathPoint(self.names[site.bodyid], site.pos) for site in sites]
-        self.axes = [np.asarray(rotation_matrix(np.array(site.quat))) for site in sites]
+        self.axes = [rotation_matrix(site.quat) for site in sites]
         for body in bodies:
             self._add(body)
 
@@ -222,7 +221,8 @@ class Skeleton:
         """The body on its joints. Massless bodies between the parent and the body carry joints away from the body's
         origin. They also carry joints in excess of those that one joint here holds."""
         name, parent, mass = self.names[body.index], self.names[body.parentid], _mass(body)
-        p, Q, reached = np.array(body.pos), body.quat, np.zeros(3)
+        p: Any = np.array(body.pos)
+        Q, reached = body.quat, np.zeros(3)
         rows = rows_of(self.joints[body.jntadr : body.jntadr + body.jntnum])
         for k, row in enumerate(rows):
             joint = _joint(row)
@@ -236,17 +236,17 @@ class Skeleton:
             elif joint.facts.quaternion is None:
                 self.start += [joint.ref for joint in row]
             else:
-                self.start += map(float, joint.neutral())
-            at = p + _R(Q) @ (point - reached)
+                self.start += joint.neutral().tolist()
+            at: Any = p + rotation_matrix(Q) @ (point - reached)
             ends = k == len(rows) - 1 and not point.any()
             new = name if ends else self.new_name(name)
             fields = _fields(row, joint, new) | resting | (mass if ends else {})
-            self.bodies.append(Body(new, parent, position=three(at), orientation=Q, **fields))
+            self.bodies.append(Body(new, parent, position=at, orientation=Q, **fields))
             if row[-1].type == "ball":
                 self.balls[row[-1].coordinate] = new, parent
             parent, p, Q, reached = new, np.zeros(3), UNTURNED, point
         if not rows or reached.any():
-            self.bodies.append(Body(name, parent, FixedJoint(), three(p - _R(Q) @ reached), Q, **mass))
+            self.bodies.append(Body(name, parent, FixedJoint(), p - rotation_matrix(Q) @ reached, Q, **mass))
 
     def with_shapes(self, surfaces: Container[int]) -> tuple[tuple[Body, ...], tuple[Shape, ...]]:
         """The bodies with their shapes, and those of the world. A geom that a tendon wraps around (`surfaces`), and
@@ -316,19 +316,15 @@ def narrowed(part: Part) -> tuple[float, float]:
     return min(low + part.margin, middle), max(high - part.margin, middle)
 
 
-def _R(Q: Sequence[float] | Array) -> Array:
-    return np.asarray(rotation_matrix(np.array(Q)))
-
-
 def _mass(body: Part) -> dict[str, Any]:
     """The fields of a Body for its mass. MuJoCo keeps principal moments; where the file has all six numbers, and the
     compiler has not corrected them, these are taken."""
     Q, moments = body.iquat, np.array([*body.inertia, 0.0, 0.0, 0.0])
-    inertia = moments if Q[0] == 1.0 else np.asarray(congruent(_R(Q), moments))
+    inertia = moments if Q[0] == 1.0 else congruent(rotation_matrix(Q), moments)
     given = None if body.given is None else np.array(body.given.fullinertia)
     if given is not None and np.abs(given - inertia).max() <= INERTIA_ROUND_OFF * moments.max():
         inertia = given
-    return {"mass": body.mass, "center_of_mass": body.ipos, "inertia": tuple(map(float, inertia))}
+    return {"mass": body.mass, "center_of_mass": body.ipos, "inertia": inertia}
 
 
 def tendon_name(tendon: Part) -> str:
@@ -360,8 +356,8 @@ def _shape(geom: Part) -> Shape:
     if geom.type == "mesh":
         # the compiler has moved its origin to the centre of mass, and turned its axes to the principal ones
         mesh = Part(geom.source, "mesh", geom.dataid)
-        Q = np.asarray(quaternion_multiply(np.array(geom.quat), np.array(mesh.quat) * [1.0, -1.0, -1.0, -1.0]))
-        position, orientation = three(np.array(geom.pos) - _R(Q) @ np.array(mesh.pos)), tuple(map(float, Q))
+        Q = quaternion_multiply(geom.quat, quaternion_conjugate(mesh.quat))
+        position, orientation = geom.pos - rotation_matrix(Q) @ mesh.pos, Q
         file = _mesh_file(mesh)
     else:
         halved = HALVED[geom.type]

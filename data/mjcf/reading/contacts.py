@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, frozen
+from myoquat.core import frozen
 from myoquat.data.mjcf.source import CODES, Part
-from myoquat.data.xml import three
 from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.joints.multibody.system import Poses
 from myoquat.muscle.contact import ContactCapsule, ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
@@ -99,7 +98,7 @@ def _surface(geom: Part, skeleton: Skeleton) -> ContactSurface:
     """The surface of a geom; that of a plane is all that lies behind it."""
     name, body, position = _at(geom, skeleton)
     if geom.type == "plane":
-        return ContactHalfSpace(name, body, position, three(_normal(geom)))
+        return ContactHalfSpace(name, body, position, _normal(geom))
     if geom.type == "sphere":
         return ContactSphere(name, body, position, radius=geom.size[0])
     turned: dict[str, Any] = {"name": name, "body": body, "position": position, "orientation": geom.quat}
@@ -111,8 +110,8 @@ def _surface(geom: Part, skeleton: Skeleton) -> ContactSurface:
 def _ends(geom: Part, skeleton: Skeleton) -> list[ContactSurface]:
     """The balls at the ends of a capsule."""
     (name, body, position), (radius, half, _) = _at(geom, skeleton), geom.size
-    centers = (np.array(position) + sign * half * _normal(geom) for sign in (1.0, -1.0))
-    return [ContactSphere(f"{name}_{k}", body, three(center), radius) for k, center in enumerate(centers, 1)]
+    centers = (position + sign * half * _normal(geom) for sign in (1.0, -1.0))
+    return [ContactSphere(f"{name}_{k}", body, center, radius) for k, center in enumerate(centers, 1)]
 
 
 def _at(geom: Part, skeleton: Skeleton) -> tuple[str, str, tuple[float, float, float]]:
@@ -121,9 +120,8 @@ def _at(geom: Part, skeleton: Skeleton) -> tuple[str, str, tuple[float, float, f
     return geom.name or f"{body}_{geom.index}", body, geom.pos
 
 
-def _normal(geom: Part) -> Array:
-    normal: Array = np.asarray(rotation_matrix(np.array(geom.quat)))[:, 2]
-    return normal
+def _normal(geom: Part) -> Any:
+    return rotation_matrix(geom.quat)[:, 2]
 
 
 # ---- which pairs ---------------------------------------------------------------------------------------------

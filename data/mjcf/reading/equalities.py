@@ -1,13 +1,13 @@
 """Equality constraints: of joints and fixed tendons as couplers, of bodies as loops and welds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
 from myoquat.core import Array
 from myoquat.data.mjcf.source import Part
-from myoquat.data.xml import three
 from myoquat.joints import ArticulatedSystem, euler_from_quaternion, quaternion_from_matrix
 from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import Linear, Polynomial
@@ -122,21 +122,21 @@ def _of_paths(
     paths = tuple(named[name] for name in names)
     if not paths or any(solved_surface(path) for path in paths):
         return None
-    rests = [float(x) for x in lengths(system, paths, np.array(skeleton.start))]
+    rests = lengths(system, paths, np.array(skeleton.start))
     given = equality.data[:5]
     second = {"other": paths[1], "other_rest_length": rests[1]} if len(paths) > 1 else {}
     coefficients = given if second else given[:1]
-    return PathLengthConstraint(paths[0], rests[0], coefficients, **second, name=_name(equality))  # type: ignore[arg-type]
+    return PathLengthConstraint(paths[0], rests[0], coefficients, **second, name=_name(equality))
 
 
 def _loop(equality: Part, skeleton: Skeleton) -> PointLoop | Weld:
     """Two points or frames that stay together: those of two sites, or of two bodies, which coincide in the file's
     pose."""
     ends, welded, data = (equality.obj1id, equality.obj2id), equality.type == "weld", equality.data
-    points, turns = [three(data[:3]), three(data[3:6])], [(0.0, 0.0, 0.0)] * 2
+    points, turns = [data[:3], data[3:6]], [(0.0, 0.0, 0.0)] * 2
     if equality.objtype == SITE:
         sites = [skeleton.sites[k] for k in ends]
-        bodies, points = [site.body for site in sites], [three(site.position) for site in sites]
+        bodies, points = [site.body for site in sites], [site.position for site in sites]
         turns = [_angles(quaternion_from_matrix(skeleton.axes[k])) for k in ends]
     else:
         bodies = [skeleton.names[k] for k in ends]
@@ -147,9 +147,9 @@ def _loop(equality: Part, skeleton: Skeleton) -> PointLoop | Weld:
     return PointLoop(*bodies, *points, name=_name(equality))
 
 
-def _angles(Q: Array) -> tuple[float, float, float]:
+def _angles(Q: Array) -> Any:
     """The XYZ angles [rad] of a rotation."""
-    return three(np.asarray(euler_from_quaternion(Q, "XYZ")))
+    return euler_from_quaternion(Q, "XYZ")
 
 
 def _coupler(equality: Part, dependent: FileJoint, independent: FileJoint) -> Coupler:

@@ -197,7 +197,7 @@ def _surface(tendon: Part, part: Part, skeleton: Skeleton, wrapping: str) -> Wra
         if site.body != body:
             tendon.note("a side site on another body")
             return None
-        rule, side = wrapping, np.asarray(rotation_matrix(Q)).T @ (np.array(site.position) - np.array(geom.pos))
+        rule, side = wrapping, rotation_matrix(Q).T @ np.subtract(site.position, geom.pos)
         if float(np.linalg.norm(side)) < geom.size[0]:
             rule = "inside" if wrapping == "shortest" else "mujoco_inside"
         else:
@@ -207,7 +207,7 @@ def _surface(tendon: Part, part: Part, skeleton: Skeleton, wrapping: str) -> Wra
     return {"sphere": WrapSphere, "cylinder": WrapCylinder}[geom.type](
         body=body,
         position=geom.pos,
-        orientation=tuple(map(float, Q)),
+        orientation=Q,
         quadrant=quadrant,
         rule=rule,
         radius=geom.size[0],
@@ -226,4 +226,4 @@ def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:
     z = np.array([0.0, 0.0, 1.0]) - x[2] * x
     z = z / np.linalg.norm(z)
     turned = np.stack([x, np.cross(z, x), z], axis=1)
-    return "+x", np.asarray(quaternion_from_matrix(np.asarray(rotation_matrix(Q)) @ turned))
+    return "+x", quaternion_from_matrix(rotation_matrix(Q) @ turned)
