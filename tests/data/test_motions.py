@@ -23,11 +23,12 @@ from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.functions import Linear, Polynomial
-from myoquat.joints.types import FloatingJoint, GimbalJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import FloatingJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import Millard2012, Thelen2003
+from tests.bodies import on_hinge, on_slide
 from tests.data.tables import rejected, reported
 
 HEADER = "walk\nversion=1\nnRows=2\nnColumns=3\ninDegrees=yes\nendheader\n"
@@ -36,8 +37,8 @@ GOOD = HEADER + "time\tflexion\tslide\n0\t90\t0.5\n0.5\t-45\t.25\n"
 
 @pytest.fixture
 def system():
-    hinge = Body("thigh", "ground", RevoluteJoint(), mass=1.0, coordinate_names=("flexion",))
-    return ArticulatedSystem((hinge, Body("sled", "thigh", PrismaticJoint(), mass=1.0, coordinate_names=("slide",))))
+    hinge = on_hinge("thigh", "z", "flexion")
+    return ArticulatedSystem((hinge, on_slide("sled", "z", "slide", "thigh")))
 
 
 def write(tmp_path, text, name="x.mot"):

@@ -10,12 +10,13 @@ from myoquat.analysis.motion import inverse_kinematics
 from myoquat.analysis.recruitment import power_check
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Forces, Markers, Orientations, load_emg, load_forces, load_markers, load_motion
-from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.joints import ModelError
 from myoquat.joints.errors import in_file
 from myoquat.joints.ranges import MAX_NUMBER
 from myoquat.muscle import Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge
 from tests.data.tables import changed
 
 LINK = """<robot name="r"><link name="a"/><link name="b"><inertial><origin xyz="{0} 0 0"/><mass value="1"/>
@@ -37,7 +38,7 @@ TABLE = "t\nversion=1\nnRows=2\nnColumns=2\ninDegrees=no\nendheader\ntime\ta.ang
 
 def arm():
     """A hinged rod with a marker."""
-    rod = mq.Body("a", "ground", RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    rod = on_hinge("a", "y", center_of_mass=(0.2, 0, 0))
     return mq.Model(mq.ArticulatedSystem((rod,)), markers=(Marker("tip", "a", (0.4, 0.0, 0.0)),), name="arm")
 
 

@@ -12,6 +12,7 @@ from myoquat.analysis import motion as mo
 from myoquat.apps.command import main as command_line
 from myoquat.data import load_bvh, load_motion, load_orientations, load_suit, load_table, save_bvh
 from myoquat.joints import quaternion_exp, quaternion_from_matrix
+from tests.bodies import afloat, on_ball, on_hinge
 from tests.data.tables import rejected
 
 SHEET = """<?xml version="1.0" encoding="UTF-8"?>
@@ -47,9 +48,9 @@ def sheet(names, time, Q, x, rate=100, poses=()):
 def legs():
     """A pelvis that floats, and two legs on ball joints."""
     bodies = (
-        mq.Body("pelvis", "ground", mq.joints.FloatingJoint()),
-        mq.Body("femur_r", "pelvis", mq.joints.SphericalJoint(), (0.0, -0.1, 0.1), mass=1.0),
-        mq.Body("femur_l", "pelvis", mq.joints.SphericalJoint(), (0.0, -0.1, -0.1), mass=1.0),
+        afloat("pelvis", mass=0.0),
+        on_ball("femur_r", parent="pelvis", position=(0.0, -0.1, 0.1)),
+        on_ball("femur_l", parent="pelvis", position=(0.0, -0.1, -0.1)),
     )
     return mq.Model(mq.ArticulatedSystem(bodies))
 
@@ -187,7 +188,7 @@ def test_trees_with_slides_and_several_roots_come_back(tmp_path_factory, seed, o
     """By an independent evaluation of the file, and as they are read."""
     rng = np.random.default_rng(seed)
     ground = ["ground", "world"][rng.integers(2)]
-    bodies = [mq.Body("a b", ground, mq.joints.RevoluteJoint((0, 1, 0)), (0.1, 0.2, 0.3))]
+    bodies = [on_hinge("a b", "y", parent=ground, position=(0.1, 0.2, 0.3), mass=0.0)]
     for k in range(5):
         joint = [mq.joints.SphericalJoint(), mq.joints.PrismaticJoint((0, 1, 0)), mq.joints.FloatingJoint(),
                  mq.joints.RevoluteJoint((1, 0, 0))][rng.integers(4)]  # fmt: skip

@@ -9,10 +9,9 @@ import myoquat as mq
 from myoquat.joints import ModelError, random_quaternions, rotation_matrix
 from myoquat.muscle.contact import touch
 from myoquat.muscle.forces import ContactCapsule, ContactEllipsoid, ContactHalfSpace, ContactSphere, LinearContact
+from tests.bodies import afloat
 
-SYSTEM = mq.ArticulatedSystem(
-    tuple(mq.Body(name, "ground", mq.joints.FloatingJoint(), mass=1.0) for name in ("a", "b"))
-)
+SYSTEM = mq.ArticulatedSystem(tuple(afloat(name) for name in ("a", "b")))
 
 
 def solids(body, rng):

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 import myoquat as mq
-from myoquat.joints import FloatingJoint, PrismaticJoint, RevoluteJoint, normalize
+from myoquat.joints import normalize
 from myoquat.joints.functions import (
     Constant,
     Linear,
@@ -29,6 +29,7 @@ from myoquat.muscle.forces import (
     PrescribedForce,
     SmoothSphereHalfSpace,
 )
+from tests.bodies import afloat, on_hinge, on_slide
 
 KNOTS, HEIGHTS = (-1.0, -0.4, 0.3, 0.9, 1.5), (0.5, -1.0, 2.0, 1.0, 3.0)
 FUNCTIONS = {
@@ -69,9 +70,8 @@ def rubber(*surfaces, **friction):
 def leg(gravity=(0.0, -9.81, 0.0), **parts):
     """A ball joint that moves along too, and a hinge."""
     inertia = (0.1, 0.12, 0.05, 0.0, 0.0, 0.0)
-    thigh = mq.Body("thigh", "ground", FloatingJoint(), mass=2.0, center_of_mass=(0, -0.2, 0), inertia=inertia)
-    shin = mq.Body("shin", "thigh", RevoluteJoint((0, 0, 1)), (0, -0.4, 0), mass=1.0, center_of_mass=(0, -0.2, 0),
-                   inertia=inertia, coordinate_names=("knee",))  # fmt: skip
+    thigh = afloat("thigh", mass=2.0, center_of_mass=(0, -0.2, 0), inertia=inertia)
+    shin = on_hinge("shin", "z", "knee", "thigh", (0, -0.4, 0), center_of_mass=(0, -0.2, 0), inertia=inertia)
     return mq.Model(mq.ArticulatedSystem((thigh, shin), gravity=gravity), **parts)
 
 
@@ -95,7 +95,7 @@ def test_a_sphere_on_a_sphere_stores_what_it_takes(rng):
 def test_an_ellipsoid_that_does_not_turn_stores_its_work(rng):
     """One that turns has a radius of curvature that changes without work, as Simbody has it."""
     egg = ContactEllipsoid("egg", "sled", radii=(0.1, 0.2, 0.3))
-    sled = mq.Body("sled", "ground", PrismaticJoint((0, 1, 0)), mass=1.0)
+    sled = on_slide("sled", "y")
     model = mq.Model(mq.ArticulatedSystem((sled,)), forces=(rubber(egg, ContactHalfSpace("floor", "ground")),))
     y, h = np.linspace(0.1, 0.25, 20)[:, None], 1e-6
     rate = (stored(model, y + h) - stored(model, y - h)) / (2 * h)
@@ -105,7 +105,7 @@ def test_an_ellipsoid_that_does_not_turn_stores_its_work(rng):
 @pytest.mark.parametrize(("sharp", "e"), [(300.0, 1e-5), (30.0, 1e-3), (3000.0, 1e-6), (300.0, 1e-9)])
 def test_smooth_contact_stores_the_integral_of_its_force(sharp, e):
     """High above, near, and deep, for switches from soft to hard."""
-    system = mq.ArticulatedSystem((mq.Body("sled", "ground", PrismaticJoint((0, 1, 0)), mass=1.0),))
+    system = mq.ArticulatedSystem((on_slide("sled", "y"),))
     surfaces = ContactSphere("ball", "sled", radius=0.1), ContactHalfSpace("floor", "ground", normal=(0.0, 1.0, 0.0))
     smoothing = {"hertz_smoothing": sharp, "constant_contact_force": e}
     force = SmoothSphereHalfSpace("a", *surfaces, stiffness=1e6, **smoothing)

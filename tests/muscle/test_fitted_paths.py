@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, ModelError, quaternion_exp, quaternion_multiply, random_quaternions
-from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_exp, quaternion_multiply, random_quaternions
+from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import (
     ExponentialMuscle,
     FittedSet,
@@ -24,6 +24,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.fitted import powers_up_to
+from tests.bodies import on_ball, on_hinge
 
 RNG = np.random.default_rng(4)
 CENTER = (0.5, 0.5, -0.5, 0.5)
@@ -33,9 +34,9 @@ ELBOW = PoseVariables(coordinates=("elbow", "wrist"), intervals=((0.0, 2.0), (-1
 INERTIA = (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)
 SYSTEM = ArticulatedSystem(
     (
-        Body("upper", "ground", SphericalJoint(), mass=1.0, inertia=INERTIA),
-        Body("lower", "upper", RevoluteJoint(), mass=1.0, inertia=INERTIA, coordinate_names=("elbow",)),
-        Body("hand", "lower", RevoluteJoint((1, 0, 0)), mass=1.0, inertia=INERTIA, coordinate_names=("wrist",)),
+        on_ball("upper", inertia=INERTIA),
+        on_hinge("lower", "z", "elbow", "upper", inertia=INERTIA),
+        on_hinge("hand", "x", "wrist", "lower", inertia=INERTIA),
     )
 )
 LAW = ExponentialMuscle(optimal_length=1.0, max_isometric_force=100.0)
@@ -172,6 +173,6 @@ def test_osim_files_hold_those_of_scalar_coordinates_only(tmp_path):
 
 def scalar_model():
     """Two links without the ball joint."""
-    lower = Body("lower", "ground", RevoluteJoint(), mass=1.0, inertia=INERTIA, coordinate_names=("elbow",))
-    hand = Body("hand", "lower", RevoluteJoint((1, 0, 0)), mass=1.0, inertia=INERTIA, coordinate_names=("wrist",))
+    lower = on_hinge("lower", "z", "elbow", inertia=INERTIA)
+    hand = on_hinge("hand", "x", "wrist", "lower", inertia=INERTIA)
     return Model(ArticulatedSystem((lower, hand)), (Muscle("m", fitted_path(LENGTHS["scalar"])),), name="arm")

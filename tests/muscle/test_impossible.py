@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from myoquat.dynamics.constraints import PointLoop, PolynomialCoupler, Prescribed
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.muscle import CoordinateLimit, Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
@@ -24,14 +24,10 @@ from myoquat.muscle.forces import (
     SmoothSphereHalfSpace,
 )
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
+from tests.bodies import on_hinge
 
 MASS = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)}
-SYSTEM = ArticulatedSystem(
-    tuple(
-        Body(name, "ground", RevoluteJoint((0.0, 0.0, 1.0)), coordinate_names=(f"{name}_angle",), **MASS)
-        for name in "abc"
-    )
-)
+SYSTEM = ArticulatedSystem(tuple(on_hinge(name, "z", f"{name}_angle", **MASS) for name in "abc"))
 POINTS = (PathPoint("ground", (1.0, 0.0, 0.0)), PathPoint("a", (1.0, 0.0, 0.0)))
 
 

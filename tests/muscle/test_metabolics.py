@@ -10,11 +10,11 @@ import myoquat as mq
 from myoquat.analysis.recruitment import metabolic_power
 from myoquat.data import Motion
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import PrismaticJoint
 from myoquat.kernels import formula
 from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.laws import Millard2012, Thelen2003
 from myoquat.muscle.metabolics import Bhargava2004, Fiber, Umberger2010
+from tests.bodies import on_slide
 
 PROBES = """
 model = opensim.Model(arguments[0])
@@ -59,7 +59,7 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def sled():
     """A body on a slide that two muscles with different laws pull."""
-    body = mq.Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=3.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    body = on_slide("sled", mass=3.0, inertia=0.1)
     path = (PathPoint("ground", (-0.3, 0.0, 0.0)), PathPoint("sled", (0.0, 0.0, 0.0)))
     laws = (
         Thelen2003(800.0, 0.1, 0.2, pennation=0.2, max_contraction_velocity=8.0),

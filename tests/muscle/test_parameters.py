@@ -10,15 +10,15 @@ from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
 from myoquat.dynamics import inverse
 from myoquat.dynamics.articulated import forward
-from myoquat.joints import ArticulatedSystem, Body, ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
-from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import Model, PoseFunction, PoseVariables, PrescribedInput, fitted_path
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.parameters import Parameters, parameter_names
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import torques
+from tests.bodies import on_slide
 
 TWO_LINK = load_model("two_link")
 
@@ -177,7 +177,7 @@ def test_numbers_that_a_fitted_path_contains_are_withheld_with_a_reason():
 
 
 def test_parts_of_one_name_are_counted():
-    sled = Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    sled = on_slide("sled", "x", "x")
     ramps = tuple(PrescribedInput("motor", Linear(factor)) for factor in (2.0, 3.0))
     model = Model(ArticulatedSystem((sled,)), actuators=(CoordinateActuator("motor", "x"),), inputs=ramps)
     bound = Parameters.of(model, ["inputs.0.function.factor", "inputs.1.function.factor"]).bind([5.0, 7.0])

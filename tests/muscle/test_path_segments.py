@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.functions import Constant, SimmSpline
-from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.kernels import compile
 from myoquat.muscle import (
     ConditionalPoint,
@@ -20,6 +19,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.segments.path_segments import segments
+from tests.bodies import afloat, on_ball, on_hinge
 
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
 COPIES = MinRows.DIFFERENTIATED + 1  # of each sort of path: enough for tables of several rows
@@ -30,9 +30,9 @@ POINTS = (("trunk", 0.1), ("femur", -0.2), ("tibia", -0.1), ("trunk", 0.2))  # t
 @pytest.fixture(scope="module")
 def model():
     """A trunk that floats far from the origin, a ball hip and a hinge knee, with every sort of path several times."""
-    trunk = Body("trunk", "ground", FloatingJoint(), mass=1.0)
-    hip = Body("femur", "trunk", SphericalJoint(), (0.0, -0.1, 0.0), mass=1.0)
-    knee = Body("tibia", "femur", RevoluteJoint(), (0.0, -0.4, 0.0), mass=1.0, coordinate_names=("knee",))
+    trunk = afloat("trunk")
+    hip = on_ball("femur", parent="trunk", position=(0.0, -0.1, 0.0))
+    knee = on_hinge("tibia", "z", "knee", "femur", (0.0, -0.4, 0.0))
     surface = WrapCylinder(body="femur", radius=0.02)
     rng, muscles = np.random.default_rng(7), []
     for k in range(COPIES):

@@ -9,12 +9,12 @@ import myoquat as mq
 from myoquat.joints import ModelError
 from myoquat.muscle import ConditionalPoint, Model, Muscle, MusclePath, PathPoint, Pulley, WrapSphere
 from myoquat.muscle.laws import PathActuator
+from tests.bodies import on_ball, on_hinge
 
 ARM = mq.ArticulatedSystem(
     (
-        mq.Body("upper", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),
-        mq.Body("fore", "upper", mq.joints.RevoluteJoint((0, 1, 0)), (0.0, 0.0, 0.3), mass=1.0,
-                inertia=(1, 1, 1, 0, 0, 0), coordinate_names=("elbow",)),
+        on_ball('upper', inertia=1),
+        on_hinge('fore', "y", 'elbow', 'upper', (0.0, 0.0, 0.3), inertia=1),
     )
 )  # fmt: skip
 TRUNK = (PathPoint("ground", (0.1, 0.0, 0.0)), PathPoint("upper", (0.05, 0.0, 0.2)))

@@ -7,10 +7,11 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.motion import swing_twist
-from myoquat.joints import ModelError, SphericalJoint, rotation_matrix
+from myoquat.joints import ModelError, rotation_matrix
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle import limit_torques
 from myoquat.muscle.forces import RotationLimit, SwingTwistLimit
+from tests.bodies import on_ball
 
 LIMIT = SwingTwistLimit("limb", "limb", swing=0.9, twist=(-0.4, 0.7), swing_stiffness=40.0, twist_stiffness=25.0,
                         transition=0.3)  # fmt: skip
@@ -19,8 +20,9 @@ LIMIT = SwingTwistLimit("limb", "limb", swing=0.9, twist=(-0.4, 0.7), swing_stif
 @pytest.fixture(scope="module")
 def model():
     """A limb on a ball joint that sits askew on the ground."""
-    limb = mq.Body("limb", "ground", SphericalJoint(), mass=2.0, center_of_mass=(0.0, -0.2, 0.0),
-                   inertia=(0.03, 0.01, 0.03, 0.0, 0.0, 0.0), orientation=(0.8, 0.0, 0.6, 0.0))  # fmt: skip
+    limb = on_ball(
+        "limb", orientation=(0.8, 0.0, 0.6, 0.0), mass=2.0, center_of_mass=(0.0, -0.2, 0.0), inertia=(0.03, 0.01, 0.03)
+    )
     return mq.Model(mq.ArticulatedSystem((limb,), gravity=(0.0, 0.0, 0.0)), forces=(LIMIT,))
 
 

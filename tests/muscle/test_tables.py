@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint, random_system
 from myoquat.joints.crossovers import MinRows
 from myoquat.kernels import compile_program
 from myoquat.muscle import (
@@ -25,6 +25,7 @@ from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.laws import PathSpring
 from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.lengths import carried_bodies
+from tests.bodies import afloat, on_ball
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
 
@@ -46,8 +47,8 @@ def model(request):
 
 def _floating():
     bodies = (
-        Body("trunk", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),
-        Body("arm", "trunk", SphericalJoint(), (0.0, 0.1, 0.2), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),
+        afloat("trunk", inertia=1),
+        on_ball("arm", parent="trunk", position=(0.0, 0.1, 0.2), inertia=1),
     )
     a, b = PathPoint("trunk", (0.1, 0.0, 0.1)), PathPoint("arm", (0.0, 0.02, -0.3))
     muscles = (Muscle("a", (a, b)), Muscle("b", (PathPoint("ground", (0.0, 1.0, 0.0)), a, b)))
@@ -103,7 +104,7 @@ def test_wrenches_agree_with_derivatives_of_the_lengths(model, q):
 def test_components_of_quaternions_agree_however_rotations_continue(extension):
     """Off the unit sphere, where R(Q) strains all that the joints carry, also what is above no moving joint."""
     joint = SphericalJoint(extension=extension)
-    shin = Body("shin", "thigh", SphericalJoint(), (0.0, 0.1, -0.4), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    shin = on_ball("shin", parent="thigh", position=(0.0, 0.1, -0.4), inertia=1)
     bodies = (Body("thigh", "ground", joint, (0.3, 0.0, 0.2), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)), shin)
     points = [PathPoint(*at) for at in (("ground", (0.1, 0.2, 0.3)), ("thigh", (0.0, 0.1, 0.0)),
                                         ("shin", (0.1, 0.0, -0.2)), ("shin", (0.0, 0.1, -0.3)))]  # fmt: skip

@@ -336,7 +336,7 @@ def test_bones_of_the_library_show_where_a_model_has_opensim_axes(rng):
         R = rotation_matrix(turns[parent])
         between = quaternion_multiply(quaternion_conjugate(turns[parent]), turns[name])
         position = tuple(R.T @ (ours[name] - ours[parent]))
-        bodies.append(mq.Body(name, parent, mq.joints.RevoluteJoint((0, 0, 1)), position, tuple(between), mass=1.0))
+        bodies.append(on_hinge(name, parent=parent, position=position, orientation=tuple(between)))
     bodies.append(on_hinge("radius", parent="ulna", position=(0.0, -0.02, 0.01)))
     model = Model(mq.ArticulatedSystem(tuple(bodies), gravity=(0.0, -9.81, 0.0)))
     scene = Scene(model, model.start)

@@ -6,18 +6,11 @@ import pytest
 from myoquat.analysis.motion import inverse_dynamics_of_motion, scale_model, smooth
 from myoquat.data import load_model, load_motion, load_table
 from myoquat.data.tables import column_units
-from myoquat.joints import (
-    ArticulatedSystem,
-    Axis,
-    Body,
-    CustomJoint,
-    RevoluteJoint,
-    convert_coordinates,
-    with_rotations,
-)
+from myoquat.joints import ArticulatedSystem, Axis, Body, CustomJoint, convert_coordinates, with_rotations
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, limit_torques
 from myoquat.muscle.coordinates import Coupler
+from tests.bodies import on_hinge
 
 TEXT = """<OpenSimDocument Version="40600"><Model name="m"><gravity>0 -9.81 0</gravity><BodySet><objects>
 <Body name="b"><mass>1</mass><mass_center>0 -0.2 0</mass_center><inertia>0.1 0.1 0.1 0 0 0</inertia></Body></objects>
@@ -137,7 +130,7 @@ def test_a_chain_keeps_the_units_of_its_coordinates(tmp_path):
     axes = {"rotation1": ("a", line(2)), "rotation2": ("b", line(1))}
     first = load_model(written(tmp_path / "m.osim", axes)).system.bodies[0]
     frame = Body("frame", "ground", first.joint, coordinate_names=("a", "b"))
-    arm = Body("arm", "frame", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("c",))
+    arm = on_hinge("arm", "z", "c", "frame")
     ball = with_rotations(ArticulatedSystem((frame, arm)), "quaternion")
     assert [ball.coordinate_units[name] for name in "abc"] == ["1", "rad", "rad"]
 
@@ -146,7 +139,7 @@ def test_a_chain_keeps_the_units_of_its_coordinates(tmp_path):
 def test_what_a_coupler_slides_grows_with_the_parent_once(slope):
     """A line of another slope than that of OpenSim's lengths is stretched itself, so its coupler keeps its scale."""
     slide = CustomJoint(("b",), translations=(Axis((1, 0, 0), 0, Linear(slope)),))
-    arm = Body("arm", "ground", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("a",))
+    arm = on_hinge("arm", "z", "a")
     hand = Body("hand", "arm", slide, mass=1.0, coordinate_names=("b",))
     model = Model(ArticulatedSystem((arm, hand)), couplers=(Coupler("c", "b", "a", Linear(0.1)),))
     bigger = scale_model(model, factors={"arm": 1.2})

@@ -45,6 +45,7 @@ from myoquat.muscle import (
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.laws import ExponentialMuscle, PathActuator, PathSpring
+from tests.bodies import on_hinge
 from tests.data import mujoco_engine
 from tests.data.mujoco_engine import forward, from_mujoco, mass_matrix, tendon_jacobian, write
 
@@ -345,9 +346,7 @@ def test_the_side_rule_of_a_cylinder_that_mujoco_has_not_is_reported(tmp_path):
     """MuJoCo 4.0 runs straight there, 0.3858 m. OpenSim's rule leads around the cylinder, 1.5637 m."""
     surface = WrapCylinder(body="ground", radius=0.147, quadrant="+x")
     path = (point("ground", -0.366, 0.619, 0.192), point("B", -0.296, 0.249, 0.276))
-    system = ArticulatedSystem(
-        (Body("B", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0)),)
-    )
+    system = ArticulatedSystem((on_hinge("B", inertia=0.1),))
     for wrap, expected in ((surface, 1.5637), (replace(surface, rule="mujoco"), 0.3858)):
         model = Model(system, (Muscle("m", MusclePath(path, wraps=(wrap,)), PathActuator(1.0)),))
         assert path_lengths(model, [0.0])[0] == pytest.approx(expected, abs=1e-4)

@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, ModelError, RevoluteJoint
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.muscle import (
     ActivationDynamics,
     CoordinateLimit,
@@ -33,10 +33,10 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.derivation import derive
 from myoquat.muscle.laws import DeGrooteFregly2016, ExponentialMuscle, Millard2012
+from tests.bodies import on_hinge
 
 TWO_LINK = load_model("two_link")
-ROD = Body("rod", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, center_of_mass=(0.1, 0.0, 0.0),
-           inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0), coordinate_names=("flexion",))  # fmt: skip
+ROD = on_hinge("rod", "z", "flexion", center_of_mass=(0.1, 0.0, 0.0), inertia=0.01)
 PATH = (PathPoint("ground", (-0.2, 0.1, 0.0)), PathPoint("rod", (0.2, 0.1, 0.02)))
 LAW = DeGrooteFregly2016(100.0, 0.2, 0.2, 0.1)
 SPHERE = WrapSphere(body="ground", radius=0.12)

@@ -8,7 +8,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.data.motions import load_table
 from myoquat.dynamics import Trajectory, forward_dynamics, simulate
-from myoquat.joints import ArticulatedSystem, Body, ModelError, PrismaticJoint
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -19,6 +19,7 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
     delayed_rates,
 )
+from tests.bodies import on_slide
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, comes_back
 
 DRIVEN = OPENSIM.replace("q, u in", "q, u, controls in").replace(
@@ -176,7 +177,7 @@ def test_opensim_delays_alike(tmp_path, rng, in_opensim):
 )
 def test_a_delay_of_first_order(tmp_path, given):
     """A sled of mass m under a constant control x: m v = F (x t + (a0 - x) tau (1 - exp(-t / tau)))."""
-    sled = Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=3.0, coordinate_names=("x",))
+    sled = on_slide("sled", "x", "x", mass=3.0)
     motors = (
         CoordinateActuator("still", "x"),
         ActivationCoordinateActuator("motor", "x", optimal_force=6.0, upper=1.0, activation_time=0.1, activation=1.5),

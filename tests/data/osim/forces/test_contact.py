@@ -13,8 +13,8 @@ from myoquat.data import Motion, load_forces, load_model
 from myoquat.data.motions import load_table
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import external_force, ground_reactions, simulate, wrench_at
-from myoquat.joints import ArticulatedSystem, Body, ModelError
-from myoquat.joints.types import EulerJoint, PrismaticJoint
+from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.types import EulerJoint
 from myoquat.muscle import Model, limit_torques
 from myoquat.muscle.contact import Touch
 from myoquat.muscle.forces import (
@@ -25,6 +25,7 @@ from myoquat.muscle.forces import (
     HuntCrossley,
     SmoothSphereHalfSpace,
 )
+from tests.bodies import on_slide
 from tests.data.osim.two_bodies import body, check_accelerations, comes_back
 from tests.data.tables import rejected
 
@@ -32,8 +33,7 @@ CENTER = (0.02, -0.05, 0.01)
 
 
 def slide(name, parent, axis):
-    return Body(name, parent, PrismaticJoint(axis), mass=0.1, inertia=(0.01, 0.01, 0.01, 0, 0, 0),
-                joint_name=f"{name}_joint", coordinate_names=(name,))  # fmt: skip
+    return on_slide(name, axis, name, parent, mass=0.1, inertia=0.01, joint_name=f"{name}_joint")
 
 
 SYSTEM = ArticulatedSystem(

@@ -132,7 +132,7 @@ def test_a_model_names_what_it_has():
 
 def test_one_of_several_controls_of_an_actuator_is_not_written(tmp_path):
     """OpenSim 4.6 refuses such a file: "number of control functions does not match the number of actuators"."""
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    sled = on_slide("sled")
     ramp = (PrescribedInput("push.force_x", Linear(2.0)),)
     model = mq.Model(mq.ArticulatedSystem((sled,)), actuators=(BodyActuator("push", "sled"),), inputs=ramp)
     with pytest.raises(ModelError, match=r"input 'push.force_x': OpenSim prescribes actuators that have one control"):

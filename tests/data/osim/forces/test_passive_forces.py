@@ -10,9 +10,8 @@ from myoquat.analysis.recruitment import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
-from myoquat.joints import ArticulatedSystem, Body, ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
-from myoquat.joints.types import PrismaticJoint
 from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, limit_torques, muscle_torques
 from myoquat.muscle.acting import Instant, torques
@@ -28,6 +27,7 @@ from myoquat.muscle.forces import (
     PrescribedForce,
 )
 from myoquat.muscle.laws import Blankevoort1991, PathSpring
+from tests.bodies import on_slide
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, comes_back
 
 
@@ -94,7 +94,7 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
 
 def test_a_bushing_between_bodies_that_only_slide_has_constant_angles():
     """Numbers without a batch beside positions with one."""
-    body = Body("cart", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0)
+    body = on_slide("cart")
     foam = Bushing("foam", "ground", "cart", translational_stiffness=(50.0, 1.0, 1.0))
     model = Model(ArticulatedSystem((body,)), forces=(foam,))
     q = np.linspace(-0.2, 0.2, 5)[:, None]
