@@ -4,7 +4,7 @@ import importlib
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +13,7 @@ import myoquat as mq
 from myoquat.data import load_model
 from myoquat.data.toml import records
 from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints
-from myoquat.joints import CoordinateJoint, JointFacts, ModelError, RevoluteJoint
-from myoquat.joints.constraints import Weld
-from myoquat.muscle.forces import CoordinateSpring
+from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle.laws import ExponentialMuscle, PathSpring
 
 MODULE = """
@@ -147,44 +145,9 @@ def test_registered_constraints_of_a_trajectory_are_read(straps, tmp_path):
 
 # ---- errors when a model is saved --------------------------------------------------------------------------
 
-HEIGHT = JointFacts("hoist", ("height",), ("m",), "joint z", ("speed",), ("m/s",), "joint z")
 
-
-@dataclass(frozen=True)
-class Hoist(CoordinateJoint):
-    """A joint that no package registers."""
-
-    kind: ClassVar[str] = "hoist"
-
-    @property
-    def facts(self):
-        return HEIGHT
-
-    def transform(self, q):
-        return np.eye(3), np.array([0.0, 0.0, 1.0]) * q[..., :1]
-
-    def subspace(self, q):
-        return np.zeros((3, 1)), np.array([[0.0], [0.0], [1.0]])
-
-
-@dataclass(frozen=True)
-class Cord(PathSpring):
-    kind: ClassVar[str] = "cord"
-
-
-@dataclass(frozen=True)
-class Tape(CoordinateSpring):
-    pass
-
-
-@dataclass(frozen=True)
-class Bolt(Weld):
-    pass
-
-
-@dataclass(frozen=True)
-class Copy(PathSpring):
-    kind: ClassVar[str] = "B"
+OWN = SimpleNamespace(__name__=__name__)  # the types of the module, which no package registers
+exec(MODULE, vars(OWN))
 
 
 class Derived(ExponentialMuscle):
@@ -194,11 +157,17 @@ class Derived(ExponentialMuscle):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (model_with(Hoist()), ["body 'rod'", "'hoist'", "class Hoist", '"myoquat.joints"]: hoist = "']),
-        (model_with(law=Cord(1.0, 0.1)), ["muscle 'biceps'", "'cord'", '"myoquat.forces"]: cord = "', ':Cord"']),
-        (model_with(forces=(Tape("t", "rod.angle", 1.0),)), ["force 't'", "'tape'", '"myoquat.forces"]: tape = "']),
-        (replace(model_with(), constraints=(Bolt("ground", "rod"),)), ["constraint number 1", "'bolt'"]),
-        (model_with(law=Copy(1.0, 0.1)), ["muscle 'biceps'", "ExponentialMuscle has this type", "a `kind` of its own"]),
+        (model_with(OWN.Lift()), ["body 'rod'", "'lift'", "class Lift", '"myoquat.joints"]: lift = "']),
+        (
+            model_with(law=OWN.Bungee(1.0, 0.1)),
+            ["muscle 'biceps'", "'bungee'", '"myoquat.forces"]: bungee = "', "Bungee"],
+        ),
+        (model_with(forces=(OWN.Band("t", "rod.angle", 1.0),)), ["force 't'", "'band'", '"myoquat.forces"]: band = "']),
+        (replace(model_with(), constraints=(OWN.Glue("ground", "rod"),)), ["constraint number 1", "'glue'"]),
+        (
+            model_with(law=OWN.ExponentialMuscle(1.0, 0.1)),
+            ["muscle 'biceps'", "ExponentialMuscle has this type", "a `kind` of its own"],
+        ),
         (model_with(law=Derived(1.0, 1.0)), ["muscle 'biceps'", "class Derived", "ExponentialMuscle has this type"]),
     ],
     ids=["joint", "law", "force", "constraint", "type of the package", "no dataclass"],
@@ -211,8 +180,8 @@ def test_an_unregistered_type_raises_when_saved(model, words, tmp_path):
 
 
 def test_an_unregistered_constraint_of_a_trajectory_raises():
-    with pytest.raises(ModelError, match="constraint 1: its type 'bolt'"):
-        constraints_text([Bolt("ground", "rod")])
+    with pytest.raises(ModelError, match="constraint 1: its type 'glue'"):
+        constraints_text([OWN.Glue("ground", "rod")])
 
 
 def test_a_class_that_takes_the_type_of_a_registered_one_raises_when_saved(straps, tmp_path):

@@ -20,6 +20,7 @@ from myoquat.joints import (
 )
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.vectors import axis_angle_matrix, full
+from tests.data.tables import rejected
 
 ARM = Path(__file__).parents[1] / "data" / "arm.urdf"
 
@@ -165,7 +166,7 @@ WHOLE_CYCLE = _robot(LINKS, _joint("i", "a", "b"), _joint("j", "b", "c"), _joint
 MOUNT = _ab('<dynamics spring_mount="1 1 0 0"/>').replace("revolute", "spherical")
 SPHERE = '<collision><geometry><sphere radius="-1"/></geometry></collision>'
 BAD = {  # file, message, line
-    "not XML": ("<robot>", "not valid XML", None),
+    "not XML": ("<robot>", "not valid XML", 1),
     "other root": ("<mujoco/>", "begins with <robot>", 1),
     "entity": ('<!DOCTYPE r [<!ENTITY e "x">]>\n<robot/>', "document types and entities", 1),
     "external entity": ('\n<!DOCTYPE r SYSTEM "file:///etc/passwd">\n<robot/>', "document types and entities", 2),
@@ -201,22 +202,14 @@ BAD = {  # file, message, line
     "negative rotor": (_ab('<dynamics rotor inertia="-1"/>'), "rotor_inertia must not be", 3),
     "null": ("<robot>\n\x00</robot>", "not valid XML", 2),
     "shape": (_link("<visual><geometry><cone/></geometry></visual>"), "unknown geometry <cone>", 2),
-    "empty": ("   ", "empty", None),
-    "deep": ("<robot>" + "<a>" * 3000 + "</a>" * 3000 + "</robot>", "not valid XML", None),
+    "empty": ("   ", "empty", 1),
+    "deep": ("<robot>" + "<a>" * 3000 + "</a>" * 3000 + "</robot>", "not valid XML", 1),
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_files_are_refused_with_their_place(tmp_path, name):
-    text, message, line = BAD[name]
-    path = tmp_path / "bad.urdf"
-    path.write_text(text)
-    with pytest.raises(ModelError, match=message) as caught:
-        load_urdf(path)
-    assert caught.value.file == path
-    assert str(path) in str(caught.value)
-    if line is not None:
-        assert caught.value.line == line
+test_bad_files_are_refused_with_their_place = rejected(
+    "TEXT", "bad.urdf", *(("TEXT", text, message, line) for text, message, line in BAD.values()), read=load_urdf
+)
 
 
 def test_entities_are_never_expanded(tmp_path):
