@@ -18,7 +18,7 @@ import numpy as np
 from myoquat.core import CALLABLE, Array, casadi, check_types, digest, frozen
 from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced
-from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, numbers_of
+from myoquat.kernels.symbolic.records import Structure, arrays_if_alike, arrays_of, flattened, numbers_of, structure_of
 from myoquat.kernels.symbolic.terms import Term
 from myoquat.kernels.tracing.adjoints import no_derivative
 from myoquat.kernels.tracing.context import pending_constructs, shared_trace
@@ -197,16 +197,17 @@ def _packed_step(
     """The columns of the next state from those of a state, and, with a condition, 1 where it still holds."""
     record = _unpacked(state, z)
     new = body(record) if parameters is None else body(record, _unpacked(parameters, given))
-    columns = [np.reshape(numbers_of(x), -1) for x in _arrays_like(state, new, body)]
+    columns = [np.reshape(numbers_of(x), -1) for x in _arrays_like(record, new, body)]
     if cond is not None:
         columns.append(np.reshape(np.where(cond(new), 1.0, 0.0), -1))
     return np.concatenate(columns)
 
 
-def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:
+def _arrays_like(old: Any, new: Any, body: Callable[..., Any]) -> list[Array]:
     """The arrays of what a body gives; ValueError if they are not those of the state."""
-    found, arrays = flattened(new)
-    if found.form != state.form:
+    arrays = arrays_if_alike(old, new)
+    if arrays is None:
+        state, found = structure_of(old), structure_of(new)
         pairs = zip(state.names(), state.leaves, found.names(), found.leaves, strict=False)
         changed = (f"'{a}' {x.shape} becomes '{b}' {y.shape}" for a, x, b, y in pairs if (a, x.shape) != (b, y.shape))
         named = next(changed, "other types")
@@ -276,7 +277,7 @@ class _Batch:
         state, parameters = self.shapes
         record = state.record(arrays)
         new = self.body(record) if parameters is None else self.body(record, parameters.record(given))
-        return _arrays_like(flattened(record)[0], new, self.body)
+        return _arrays_like(record, new, self.body)
 
 
 def _may_enter(x: Any) -> bool:

@@ -69,11 +69,6 @@ class Structure:
             return self.type(parts.values())
         return self.type(**parts)
 
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """What two structures share that are equal but for which arrays hold conditions."""
-        return self.type, self.shape, self.value, *((name, part.form) for name, part in self.parts)
-
     def names(self, prefix: str = "") -> list[str]:
         """The name of every array: 'bracket.lower', or '[0]' in a tuple; one array has none."""
         if self.type is None:
@@ -115,6 +110,24 @@ def arrays_of(record: Any) -> list[Array]:
     if parts is None:
         return [_array(record)]
     return [array for _, part, fixed in parts if not fixed for array in arrays_of(part)]
+
+
+def arrays_if_alike(old: Any, new: Any) -> list[Array] | None:
+    """The arrays of the record `new`, depth first, if it has the structure of another one but for which arrays hold
+    conditions; None if not. ValueError as `flattened`."""
+    parts, others = _parts(old), _parts(new)
+    if parts is None:
+        array = None if others is not None else _array(new)
+        return None if array is None or array.shape != np.shape(old) else [array]
+    if others is None or type(old) is not type(new) or len(parts) != len(others):
+        return None
+    arrays: list[Array] = []
+    for (name, part, fixed), (other, value, _) in zip(parts, others, strict=True):
+        inside = [] if fixed else arrays_if_alike(part, value)
+        if inside is None or name != other or (fixed and part is not value and part != value):
+            return None
+        arrays += inside
+    return arrays
 
 
 def _structure(record: Any, arrays: list[Array]) -> Structure:
