@@ -143,8 +143,8 @@ class Stepper:
         self.task = task
         self.method = StepsByClock()
         held = constraints_of(model, ())
-        self.names = tuple(names)
-        self.problem = Problem(model, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
+        self.problem = Problem(model, MethodChoice(METHOD, "projection"), held, names, False, bool(held))
+        self.names = self.problem.names
         self.equations = ImplicitlyDamped.of(self.problem.equations, task.step)
         prescribed = {own.name for own in model.inputs}
         self.muscles = [i for i, name in enumerate(model.muscle_names) if name not in prescribed]

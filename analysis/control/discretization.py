@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, content_key, frozen
-from myoquat.data.motions import Forces
+from myoquat.data.motions import Forces, Motion
 from myoquat.joints.functions.splines import chosen
 from myoquat.joints.vectors import vector
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .conditions import BoundaryConstraint, PathCondition
 from .goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
-from .plants import Plant
+from .plants import Plant, PrescribedPlant
 from .points import Point
 from .program import Block, Program
 from .transcriptions import (
@@ -71,6 +71,16 @@ class Statement:
     def times(self, duration: float, sites: Any = slice(None)) -> Array:
         """(s,) [s] the times of sites, all by default."""
         return self.start + self.layout.fractions[sites] * duration
+
+    def motion(self, sites: "Sites") -> Motion:
+        """q and u at the nodes, of a prescribed motion udot too; ValueError for equations of one's own."""
+        nodes, plant = self.layout.nodes, self.plant
+        time = self.times(sites.duration, nodes)
+        if isinstance(plant, PrescribedPlant):
+            return plant.motion_at(time)
+        if plant.system is None:
+            raise ValueError("a problem of equations of one's own has no motion of bodies; see to_dataframe()")
+        return Motion(plant.system, time, sites.q[nodes], sites.fields["u"][nodes])
 
     def bound(self, p: Array) -> "Statement":
         """The same with values (np,) of the unknown parameters, floats or symbols."""

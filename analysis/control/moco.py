@@ -72,10 +72,10 @@ def drivable_coordinates(model: Model, skip_driven: bool) -> list[str]:
     return [name for name in own_velocities(model.system) if name not in held]
 
 
-def own_velocities(system: ArticulatedSystem) -> dict[str, int]:
-    """The index of the velocity of every coordinate that has one of its own."""
+def own_velocities(system: ArticulatedSystem) -> dict[str, str]:
+    """The velocity of every coordinate that has one of its own, by name."""
     rows = {name: system.indices.velocities_of_coordinate(name) for name in system.coordinate_names}
-    return {name: int(own[0]) for name, own in rows.items() if len(own) == 1}
+    return {name: system.velocity_names[own[0]] for name, own in rows.items() if len(own) == 1}
 
 
 def units_on_ground(system: ArticulatedSystem) -> dict[str, str]:
@@ -312,10 +312,11 @@ def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
     """'<joint>_<coordinate>' of every torque, by the name of its control; a velocity without a coordinate of its own
     keeps its name."""
     first, system = len(plant.muscle_names) + len(plant.actuator_names), system_of(plant.model)
-    rows = {k: name for name, k in own_velocities(system).items()}
+    rows = {velocity: name for name, velocity in own_velocities(system).items()}
     joints, found = joint_names(system), {}
-    for control, place in zip(plant.control_names[first:], plant.torque_indices, strict=True):
-        name = rows.get(int(place), system.velocity_names[place])
+    for control in plant.control_names[first:]:
+        velocity = control.removesuffix(".torque")
+        name = rows.get(velocity, velocity)
         found[control] = f"{joints[name]}_{name}" if name in joints else name
     return found
 

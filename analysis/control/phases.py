@@ -100,7 +100,8 @@ class Phases:
             raise ValueError(f"{len(self.problems)} phases need as many guesses, not {len(given)}")
         joined = _Joined([problem.posed(guess) for problem, guess in zip(self.problems, given, strict=True)], self)
         found = run_ipopt(joined.program, joined.x, joined.bounds, joined.limits, solver or Ipopt())
-        explanation = explanation_of(joined, joined.bounds, joined.limits, found)
+        program, times = joined.program, joined.times(joined.program.fractions, found.x)
+        explanation = explanation_of(program, joined.labels, times, joined.bounds, joined.limits, found)
         parts = [
             solution_of(posed.discretization, joined.part(k, found), explanation)
             for k, posed in enumerate(joined.posed)
@@ -136,14 +137,10 @@ class _Joined:
         self.limits = np.concatenate([*(p.limits for p in posed), self.program.limits[self.first_rows[-1] :]])
 
     @property
-    def labels(self) -> tuple[list[str], Array]:
-        """Names of the variables, and the number of the phase plus the fraction of its duration."""
-        names, fractions = list[str](), []
-        for k, p in enumerate(self.posed):
-            own, at = p.discretization.labels
-            names += [f"phase {k + 1}: {name}" for name in own]
-            fractions.append(k + at)
-        return names, np.concatenate(fractions)
+    def labels(self) -> list[str]:
+        """Names of the variables."""
+        each = enumerate((p.discretization.labels[0] for p in self.posed), start=1)
+        return [f"phase {k}: {name}" for k, names in each for name in names]
 
     def times(self, fractions: Array, x: Array) -> Array:
         """(...) [s] since the start of the first phase."""

@@ -9,7 +9,7 @@ is regular for |z| < 2 pi.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,10 @@ from myoquat.joints.quaternion import rotation_vector_rate
 from myoquat.joints.types import Joint, SphericalJoint
 from myoquat.joints.vectors import joined, matvec
 
-EMPTY = np.zeros(0)
+
+def _empty() -> Any:
+    """A field of a record that is an array (0,) by default."""
+    return field(default_factory=lambda: np.zeros(0))
 
 
 def field_of(name: str, fields: Mapping[str, Collection[str]]) -> tuple[str, str]:
@@ -149,16 +152,16 @@ class Point:
 
     space: StateSpace
     t: Array
-    q: Array = field(default_factory=lambda: EMPTY)
-    u: Array = field(default_factory=lambda: EMPTY)
-    udot: Array = field(default_factory=lambda: EMPTY)
-    states: Array = field(default_factory=lambda: EMPTY)
-    rates: Array = field(default_factory=lambda: EMPTY)
-    controls: Array = field(default_factory=lambda: EMPTY)
-    loads: Array = field(default_factory=lambda: EMPTY)
-    multipliers: Array = field(default_factory=lambda: EMPTY)
-    prescribed: Array = field(default_factory=lambda: EMPTY)
-    parameters: Array = field(default_factory=lambda: EMPTY)
+    q: Array = _empty()
+    u: Array = _empty()
+    udot: Array = _empty()
+    states: Array = _empty()
+    rates: Array = _empty()
+    controls: Array = _empty()
+    loads: Array = _empty()
+    multipliers: Array = _empty()
+    prescribed: Array = _empty()
+    parameters: Array = _empty()
 
     @property
     def system(self) -> ArticulatedSystem:

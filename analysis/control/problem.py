@@ -297,19 +297,15 @@ class Problem:
         solver = solver or Ipopt()
         if solver.hessian == "exact":
             check_third_derivatives(self.plant)
-        posed = self.posed(guess)
+        own, start, bounds, limits = self.posed(guess)
 
         def motion(x: Array) -> Motion:
             """That of the variables at the nodes."""
-            if self.plant.system is None:
-                raise ValueError("a problem of equations of one's own has no motion of bodies")
-            nodes, sites = self.layout.nodes, posed.discretization.sites(x)
-            time = self.statement.times(sites.duration, nodes)
-            return Motion(self.plant.system, time, sites.q[nodes], sites.fields["u"][nodes])
+            return self.statement.motion(own.sites(x))
 
-        found = run_ipopt(posed.discretization.program, posed.x, posed.bounds, posed.limits, solver, watch, motion)
-        explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
-        return solution_of(posed.discretization, found, explanation)
+        found = run_ipopt(own.program, start, bounds, limits, solver, watch, motion)
+        times = own.times(own.program.fractions, found.x)
+        return solution_of(own, found, explanation_of(own.program, own.labels[0], times, bounds, limits, found))
 
     def goal_values(
         self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None

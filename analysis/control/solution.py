@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from myoquat.muscle.parameters import known
 from .discretization import Discretization, Sites, Statement
 from .forward import Forward, MeasuredMesh, interval_errors, mesh_lines, run_forward
 from .ipopt import Iterates, SolutionStatus, status_of
-from .plants import MuscledPlant, PrescribedPlant
+from .plants import MuscledPlant
 from .points import Point, interpolated_pose
 from .program import Program
 from .transcriptions import Layout
@@ -34,19 +34,6 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 5  # of the worst constraints and multipliers
 ACTIVE_TOLERANCE = 1e-6  # distance from a bound, relative to 1 + |bound|, at which it holds
-
-
-class Explained(Protocol):
-    """A program whose variables and constraints have names and times."""
-
-    program: Program
-
-    @property
-    def labels(self) -> tuple[list[str], Array]:
-        """Name and fraction of the duration of every variable."""
-
-    def times(self, fractions: Array, x: Array) -> Array:
-        """(...) [s] the times at fractions of the duration."""
 
 
 @frozen
@@ -96,18 +83,18 @@ class Explanation:
         return found
 
 
-def explanation_of(discretization: Explained, bounds: Array, limits: Array, found: Iterates) -> Explanation:
-    """The explanation of an iterate, solution or not."""
-    program, x = discretization.program, found.x
+def explanation_of(
+    program: Program, names: list[str], times: Array, bounds: Array, limits: Array, found: Iterates
+) -> Explanation:
+    """The explanation of an iterate, solution or not. names: of the variables; times: of the constraints [s]."""
+    x = found.x
     g = program.constraints(x)
     missed = np.maximum(np.maximum(limits[:, 0] - g, g - limits[:, 1]), 0.0)
     finite = np.where(np.isfinite(missed), missed, np.inf)
-    times = discretization.times(program.fractions, x)
     # the gradient of the Lagrangian
     pulled = program.jacobian_matrix(x).T @ found.constraint_multipliers
     slope = program.gradient(x) + pulled + found.bound_multipliers
     # how often each unknown is at one of its bounds, fixed ones left out
-    names, _ = discretization.labels
     active, free = Counter[str](), bounds[:, 0] < bounds[:, 1]
     for word, bound in zip(("lower", "upper"), bounds.T, strict=True):
         near = np.abs(x - bound) <= ACTIVE_TOLERANCE * (1 + np.abs(bound))
@@ -304,11 +291,7 @@ class Solution(Shown, Curves, Solved):
     @property
     def motion(self) -> Motion:
         """q and u at the nodes, of a prescribed motion udot too; ValueError for equations of one's own."""
-        if isinstance(self.statement.plant, PrescribedPlant):
-            return self.statement.plant.motion_at(self.time)
-        if self.statement.plant.system is None:
-            raise ValueError("a problem of equations of one's own has no motion of bodies; see to_dataframe()")
-        return Motion(self.statement.plant.system, self.time, self.q, self.u)
+        return self.statement.motion(self.sites)
 
     # with `model`, `time`, `q` and `u` the members of `MotionLike`
 

@@ -373,16 +373,9 @@ RK4 = METHODS["rk4"]
 MAX_STEPS = 20
 
 
-class Shot(NamedTuple):
-    """A state within an interval: the displacement of the pose from its start, velocities, further states."""
-
-    theta: Array
-    u: Array
-    w: Array
-
-    def moved(self, h: Array, slope: "Shot") -> "Shot":
-        """The state after a step along a slope."""
-        return Shot(*(x + h * k for x, k in zip(self, slope, strict=True)))
+def _moved(state: Sequence[Array], h: Array, slope: Sequence[Array]) -> list[Array]:
+    """The state after a step along a slope."""
+    return [x + h * k for x, k in zip(state, slope, strict=True)]
 
 
 @frozen
@@ -428,25 +421,26 @@ class MultipleShooting(IntervalRule):
     ) -> tuple[list[Array], list[Array], list[Point]]:
         (_, start, end), (pose, velocity) = values, moves
         q0, total, points = start["q"], list[Array](), list[Point]()
-        state = Shot(0.0 * start["u"], start["u"], start["w"])
+        state = [0.0 * start["u"], start["u"], start["w"]]  # displacement of the pose, velocities, further states
         for k in range(self.steps):
-            slopes: list[Shot] = []
+            slopes: list[list[Array]] = []
             for i, weight in enumerate(RK4.b):
                 half, own = 2 * k + round(2 * RK4.c[i]), state
                 for a, slope in zip(RK4.a[i], slopes, strict=False):
-                    own = own.moved(a * h, slope) if a else own
-                q = plant.displaced(q0, own.theta)
-                point = at(half, q=q, u=own.u, states=own.w)
+                    own = _moved(own, a * h, slope) if a else own
+                theta, u, w = own
+                q = plant.displaced(q0, theta)
+                point = at(half, q=q, u=u, states=w)
                 udot, wdot = plant.rates(point)
-                slopes.append(Shot(plant.displacement_rate(own.theta, q, own.u), udot, wdot))
+                slopes.append([plant.displacement_rate(theta, q, u), udot, wdot])
                 point = replace(point, udot=udot, rates=wdot)
                 points += [point] if i == 0 else []
                 terms = [weight * term for term in integrand(half, point)]
                 total = [x + y for x, y in zip(total, terms, strict=True)] if total else terms
             for weight, slope in zip(RK4.b, slopes, strict=True):
-                state = state.moved(weight * h, slope)
-        gap = plant.displacement(q0, end["q"]) - pose - state.theta
-        rows = [gap, end["u"] - velocity - state.u, end["w"] - state.w]
+                state = _moved(state, weight * h, slope)
+        theta, u, w = state
+        rows = [plant.displacement(q0, end["q"]) - pose - theta, end["u"] - velocity - u, end["w"] - w]
         return rows, [term / self.steps for term in total], points
 
 

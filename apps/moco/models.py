@@ -62,7 +62,7 @@ class MocoNames:
         """Those of a model. added: the velocities of actuators that operators have added, by the actuators' names."""
         system, joints = model.system, joint_names(model.system)
         plain = [n for n in system.coordinate_names if n in joints]
-        one = {n: system.velocity_names[k] for n, k in own_velocities(system).items() if n in joints}
+        one = {n: velocity for n, velocity in own_velocities(system).items() if n in joints}
         active = *(m.name for m in model.muscles if m.activation_dynamics), *(a.name for a in delayed(model).values())
         controls = {name: name for name in (*model.muscle_names, *model.control_names)}
         return cls(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import Effort, Equations, Problem, TendonForceRates
+from myoquat.analysis.control import Effort, Equations, IterateHistory, Problem, TendonForceRates
 from myoquat.data import Motion
 from myoquat.muscle import muscle_forces
 from tests.analysis.control.test_muscles_of_problems import hanging
@@ -20,14 +20,16 @@ def lifted():
     height, rate, second = 0.002 * np.array([np.cos(w * TIME), -w * np.sin(w * TIME), -(w**2) * np.cos(w * TIME)])
     motion = Motion(model, TIME, 0.152 + height[:, None], rate[:, None], second[:, None])
     goals = Effort(weight=1e-6), TendonForceRates(name="rates")
-    return model, Problem(model, 0.5, goals, 25, "radau", prescribed=motion).solve()
+    history = IterateHistory()
+    return model, Problem(model, 0.5, goals, 25, "radau", prescribed=motion).solve(watch=history), history
 
 
 def test_tension_is_that_of_newton(lifted):
     """F = m (g - udot) at every node, by a law that the problem does not call in this form."""
-    model, solution = lifted
+    model, solution, history = lifted
     assert solution.success
     motion = solution.motion
+    assert np.array_equal(history.motions[0].q, motion.q)  # of every iterate
     tension = muscle_forces(
         model, motion.q[1:], motion.u[1:], solution["muscle.activation"][1:, None], solution.states[1:, 1:]
     )
@@ -37,7 +39,7 @@ def test_tension_is_that_of_newton(lifted):
 
 def test_rates_of_tension_are_integrated(lifted):
     """The integral of (Fdot / F0)^2 of m (g - udot), by hand: (m A w^3 / F0)^2 T / 2."""
-    _, solution = lifted
+    _, solution, _ = lifted
     by_hand = (0.5 * 0.002 * (4 * np.pi) ** 3 / 30.0) ** 2 * 0.5 / 2
     assert solution.goals["rates"] == pytest.approx(by_hand, rel=1e-3)
 
