@@ -65,7 +65,7 @@ def placed(cycle, stance, sudden):
 
 def loads(time, strikes, offs, top=800.0, ramp=0.02):
     """Forces that rise linearly from 0 at each heel strike to `top` after `ramp` [s], and fall to 0 at each toe off."""
-    push = np.zeros((len(time), 2, 3))
+    push = np.zeros((len(time), 2))
     for k, side in enumerate(("right", "left")):
         edges = sorted([*((t, 1) for t in strikes[side]), *((t, 0) for t in offs[side])])
         on = bool(edges) and edges[0][1] == 0
@@ -73,11 +73,13 @@ def loads(time, strikes, offs, top=800.0, ramp=0.02):
         for t, up in edges:
             knots += [t, t + ramp] if up else [t - ramp, t]
             values += [0.0, top] if up else [top, 0.0]
-        push[:, k, 1] = np.interp(time, knots, values)
+        push[:, k] = np.interp(time, knots, values)
     return plates(time, push, tuple(PLATES), ("calcn_r", "calcn_l"))
 
 
-def plates(time, push, names, bodies):
+def plates(time, upwards, names, bodies):
+    """Forces (t, k) along y at the origin."""
+    push = np.multiply.outer(upwards, [0.0, 1.0, 0.0])
     return mo.Forces(time, names, bodies, push, 0 * push, 0 * push)
 
 
@@ -113,12 +115,12 @@ def test_events_of_forces_are_exact_and_noise_below_the_threshold_makes_none(see
 
 def test_hysteresis_and_duration_keep_noise_apart_from_contacts():
     time = np.arange(0, 3.0, 1e-2)
-    push = np.zeros((300, 1, 3))
-    push[100:180, 0, 1] = 700.0
-    push[179:185, 0, 1] = [22.0, 18.0, 22.0, 18.0, 22.0, 12.0]  # above the release
-    push[50:52, 0, 1] = 300.0  # a knock of 20 ms
-    push[130:132, 0, 1] = 0.0  # a plate that loses two rows
-    forces = plates(time, push, ("a",), ("calcn_r",))
+    push = np.zeros(300)
+    push[100:180] = 700.0
+    push[179:185] = [22.0, 18.0, 22.0, 18.0, 22.0, 12.0]  # above the release
+    push[50:52] = 300.0  # a knock of 20 ms
+    push[130:132] = 0.0  # a plate that loses two rows
+    forces = plates(time, push[:, None], ("a",), ("calcn_r",))
     found = mo.gait_events_from_forces(forces)
     assert_allclose(found.heel_strikes["right"], [0.99 + 0.01 * 20 / 700], atol=1e-9)
     assert_allclose(found.toe_offs["right"], [1.84 + 0.01 * 2 / 12], atol=1e-9)
@@ -128,8 +130,8 @@ def test_hysteresis_and_duration_keep_noise_apart_from_contacts():
 
 def test_plates_of_one_side_are_added():
     time = np.arange(0, 2.0, 1e-2)
-    push = np.zeros((200, 2, 3))
-    push[50:100, 0, 1], push[90:150, 1, 1] = 400.0, 400.0
+    push = np.zeros((200, 2))
+    push[50:100, 0], push[90:150, 1] = 400.0, 400.0
     forces = plates(time, push, ("plate1", "plate2"), ("", ""))
     found = mo.gait_events_from_forces(forces, {"plate1": "left", "plate2": "left"})
     assert len(found.heel_strikes["left"]) == len(found.toe_offs["left"]) == 1

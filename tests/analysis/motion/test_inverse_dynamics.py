@@ -1,4 +1,4 @@
-"""Inverse dynamics of motions: balances of momentum and power, frames of loads, both descriptions, and OpenSim."""
+"""Inverse dynamics of motions: balances of momentum and power, frames of loads, and both descriptions."""
 
 from dataclasses import replace
 
@@ -140,58 +140,3 @@ def test_wrong_input(leg, ball_leg, rng):
     )
     found = repr(inverse_dynamics_of_motion(leg, motion))
     assert found == "<JointTorques 13 velocities, 20 frames, residuals at pelvis>"
-
-
-# ---- OpenSim -----------------------------------------------------------------------------------------------------
-
-SOLVER = """
-path, states, grf = arguments
-data = np.load(states)
-model = opensim.Model(path)
-storage = opensim.Storage(grf)
-storage.setName('grf')
-force = opensim.ExternalForce(storage, 'grf_f', 'grf_p', 'grf_t', 'foot', 'ground', 'ground')
-force.set_data_source_name('grf')
-force.setName('grf')
-model.addForce(force)
-state = model.initSystem()
-coordinates = {model.getCoordinateSet().get(i).getName(): model.getCoordinateSet().get(i)
-               for i in range(model.getCoordinateSet().getSize())}
-place = {}
-for name, c in coordinates.items():
-    for other in coordinates.values():
-        other.setLocked(state, False); other.setSpeedValue(state, 0.0)
-    c.setSpeedValue(state, 1.0)
-    place[name] = int(np.argmax(state.getU().to_numpy()))
-names = [str(n) for n in data['names']]
-answer = []
-for k in range(len(data['time'])):
-    state.setTime(float(data['time'][k]))
-    for i, name in enumerate(names):
-        coordinates[name].setValue(state, float(data['q'][k, i]), False)
-        coordinates[name].setSpeedValue(state, float(data['u'][k, i]))
-    udot = opensim.Vector(state.getNU(), 0.0)
-    for i, name in enumerate(names):
-        udot.set(place[name], float(data['udot'][k, i]))
-    tau = opensim.InverseDynamicsSolver(model).solve(state, udot).to_numpy()
-    answer.append([float(tau[place[name]]) for name in names])
-"""
-
-
-@pytest.mark.peers
-def test_opensim_solves_the_same(leg, rng, tmp_path, in_opensim):
-    """Its solver at equal q, u, udot and an external load: to 1e-9 of the largest torque."""
-    flat = replace(leg, couplers=(), coordinates=())
-    motion = states(flat, rng, 8)
-    loads = loads_on(motion, rng, ("foot",))
-    flat.save(tmp_path / "leg.osim")
-    np.savez(tmp_path / "states.npz", time=motion.time, q=motion.q, u=motion.u, udot=motion.udot,
-             names=np.array(flat.system.coordinate_names))  # fmt: skip
-    labels = [f"grf_{k}{axis}" for k in "fpt" for axis in "xyz"]
-    table = np.concatenate([loads.force[:, 0], loads.point[:, 0], loads.torque[:, 0]], axis=1)
-    rows = "\n".join("\t".join(map(repr, map(float, [t, *row]))) for t, row in zip(motion.time, table, strict=True))
-    head = f"grf\nversion=1\nnRows={len(table)}\nnColumns=10\ninDegrees=no\nendheader\n"
-    (tmp_path / "grf.sto").write_text(head + "\t".join(["time", *labels]) + "\n" + rows + "\n")
-    theirs = np.array(in_opensim(SOLVER, *(str(tmp_path / n) for n in ("leg.osim", "states.npz", "grf.sto"))))
-    ours = inverse_dynamics_of_motion(flat, motion, loads).torque
-    np.testing.assert_allclose(ours, theirs, atol=1e-9 * np.abs(theirs).max())

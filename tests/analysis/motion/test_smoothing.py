@@ -23,7 +23,7 @@ from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from tests.analysis.motion.conftest import shown, wandering
-from tests.bodies import on_hinge
+from tests.bodies import limbs
 from tests.differences import slope
 
 RATE = 100.0
@@ -186,9 +186,7 @@ def test_wrong_input(rng):
 
 def test_a_prescribed_coordinate_moves_as_its_function_says():
     """Recorded with noise, and driving another one by a coupler."""
-    names, rest = ("a", "b"), {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
-    bodies = [on_hinge(name, "y", name, **rest) for name in names]
-    model = Model(ArticulatedSystem(tuple(bodies)), coordinates=(Coordinate("a", prescribed=Sine(0.3, 4.0, 0.2, 0.1)),),
+    model = Model(limbs(a="a", b="b"), coordinates=(Coordinate("a", prescribed=Sine(0.3, 4.0, 0.2, 0.1)),),
                   couplers=(Coupler("geared", "b", "a", Linear(0.5, 0.1)),))  # fmt: skip
     t = 0.7 + np.linspace(0.0, 0.5, 51)
     exact = np.stack([0.3 * np.sin(4 * t + 0.2) + 0.1, 1.2 * np.cos(4 * t + 0.2), -4.8 * np.sin(4 * t + 0.2)])

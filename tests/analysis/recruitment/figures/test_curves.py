@@ -8,31 +8,11 @@ from myoquat.analysis import plot_curves
 from myoquat.data import load_model
 from myoquat.joints import ModelError
 from myoquat.muscle import ActivationDynamics, Muscle
-from myoquat.muscle.laws import (
-    CubicExponentialMuscle,
-    DeGrooteFregly2016,
-    Ligament,
-    Millard2012,
-    PathActuator,
-    PathSpring,
-    RigidTendonMuscle,
-    Thelen2003,
-)
-
-NUMBERS = (800.0, 0.1, 0.2, 0.2)
-LAWS = [
-    Thelen2003(*NUMBERS),
-    Millard2012(*NUMBERS),
-    DeGrooteFregly2016(*NUMBERS),
-    CubicExponentialMuscle(0.3, 50.0),
-    PathSpring(10.0, 0.4),
-    PathActuator(5.0),
-    Ligament(0.2, 300.0),
-    RigidTendonMuscle(*NUMBERS),
-]
+from myoquat.muscle.laws import CubicExponentialMuscle, RigidTendonMuscle
+from tests.every_part import HILL, OTHER
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.kind)
+@pytest.mark.parametrize("law", [*HILL, *OTHER], ids=lambda law: law.kind)
 def test_every_law_is_drawn(law, tmp_path):
     figure = plot_curves(law)
     for ax in figure.axes:
@@ -46,24 +26,26 @@ def test_every_law_is_drawn(law, tmp_path):
 
 
 def test_lines_are_the_curves():
-    law = LAWS[1]
+    law = HILL[1]
     figure = plot_curves(law)
     for ax, curve in ((figure.axes[0], law.active_force), (figure.axes[2], law.tendon_force)):
         x, y = ax.get_lines()[0].get_data()
         np.testing.assert_array_equal(y, curve(np.asarray(x)))
     top = figure.axes[0].child_axes[0]
     FigureCanvasAgg(figure).draw()
-    np.testing.assert_allclose(np.array(top.get_xlim()), 0.1 * np.array(figure.axes[0].get_xlim()))
+    np.testing.assert_allclose(np.array(top.get_xlim()), 0.3 * np.array(figure.axes[0].get_xlim()))
 
 
 def test_a_path_is_drawn_around_its_rest():
     """The active force of a muscle with a rigid tendon is greatest near the tendon and the optimal fiber together."""
-    passive, _, strong = (np.asarray(line.get_data()) for line in plot_curves(LAWS[-1]).axes[0].get_lines())
+    passive, _, strong = (
+        np.asarray(line.get_data()) for line in plot_curves(RigidTendonMuscle(800.0, 0.1, 0.2, 0.2)).axes[0].get_lines()
+    )
     assert strong[0, np.argmax(strong[1] - passive[1])] == pytest.approx(0.2 + 0.1, abs=0.01)
 
 
 def test_a_muscle_brings_its_activation_dynamics():
-    muscle = Muscle("m", load_model("two_link").muscles[0].path, LAWS[0], None, ActivationDynamics())
+    muscle = Muscle("m", load_model("two_link").muscles[0].path, HILL[0], None, ActivationDynamics())
     t, a = plot_curves(muscle).axes[3].get_lines()[0].get_data()
     assert np.max(a) > 0.9
     assert np.ptp(t) == pytest.approx(8 * 0.075)
