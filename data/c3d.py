@@ -81,7 +81,9 @@ class Capture:
         number_type, width = ("f4", 4) if scale < 0 else ("i2", 2), 4 * points + each * channels
         if min(points, each, channels) < 0 or not width:
             raise self.damaged("it holds no points or forces")
-        body = data[max(start - 1, 0) * BLOCK_BYTES :]
+        if start in (0, 1, data[0]):
+            raise self.damaged(f"its frames are said to begin in block {start}, where they cannot be")
+        body = data[(start - 1) * BLOCK_BYTES :]
         frames = self._frames(last - first + 1, len(body), width * number_type[1], strict)
         with np.errstate(invalid="ignore"):  # the fourth number of a point may be a NaN that signals
             numbers = self._stored(number_type[0], body[: frames * width * number_type[1]]).astype(float)

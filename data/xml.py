@@ -137,7 +137,10 @@ def checked_numbers(
         found = tuple(float(word) for word in text.split())
     except ValueError:
         found = (math.nan,)
-    plausible = "_" not in text and all(is_plausible(x) or (infinite and math.isinf(x)) for x in found)
+    plausible = "_" not in text and all(
+        is_plausible(x) or (infinite and math.isinf(x) and "n" in word.lower())  # but no number beyond all floats
+        for x, word in zip(found, text.split(), strict=False)
+    )
     if plausible and least <= len(found) and (most is None or len(found) <= most):
         return found
     count = "" if most is None else f"{most} " if least == most else f"{least} to {most} "

@@ -168,7 +168,8 @@ def body_wrenches(system: ArticulatedSystem, q: Array, loads: Sequence[Load]) ->
     found = _wrenches(system.poses(q), loads)
     rows = [joined(list(found.get(name, (np.zeros(3), np.zeros(3))))) for name in system.body_names]
     batch = np.broadcast_shapes(q.shape[:-1], *(row.shape[:-1] for row in rows))
-    return np.stack([np.broadcast_to(row, (*batch, 6), subok=True) for row in rows], axis=-2)
+    rows = [np.broadcast_to(row, (*batch, 6), subok=True) for row in rows]
+    return np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
 
 
 def _wrenches(poses: Poses, loads: Sequence[Load]) -> dict[str, tuple[Array, Array]]:

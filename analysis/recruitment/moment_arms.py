@@ -82,6 +82,7 @@ def moment_arms(
     if frame not in FRAMES:
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
     q, system = check_array("q", q), model.system
+    coordinates = None if coordinates is None else list(coordinates)
     replaced = {system.bodies[system.angle_names[name][0]] for name in coordinates or () if name in system.angle_names}
     if sequences := {body.name: "quaternion" for body in replaced if body.joint.facts.quaternion is None}:
         ball = model.with_rotations(sequences)
@@ -108,7 +109,7 @@ def moment_arms(
     if coordinates is None:
         return frame_of_all
     indices_of("moment arm", coordinates, names)
-    return frame_of_all[list(coordinates)]
+    return frame_of_all[coordinates]
 
 
 def _speeds(model: Model, q: Array, triples: Sequence[Sequence[str]]) -> Array | None:

@@ -111,6 +111,9 @@ class Part:
         """Raise a ModelError with its file and line where they are known."""
         if self.word == "dof":
             Part(self.source, "joint", self.jntid).complain(message)
+        if self.word == "wrap":  # of the last tendon that begins before it or there
+            before = [tendon for tendon in self.source.parts("tendon") if tendon.adr <= self.index]
+            max(before, key=lambda tendon: tendon.adr).complain(message)
         file, line = self._place()
         element = f"{self.word} {self.name!r}" if self.name else self.word
         raise ModelError(message, element=element, line=line, file=file)

@@ -123,6 +123,8 @@ def class_of_type(root: type, table: dict[str, Any], prefix: str) -> type:
         if group
         else ""
     )
+    if issubclass(root, Wrap):
+        hint = f"; `quadrant` and `rule` say on which side it is passed{hint}"
     near = difflib.get_close_matches(str(name), named, n=1)
     meant = f", perhaps {near[0]!r}" if near else ""
     raise ModelError(f"{prefix}type {name!r} is unknown{meant}; known: {', '.join(sorted(own))}{hint}")

@@ -46,6 +46,8 @@ def test_dry_friction_is_mujocos_where_the_joint_and_the_tendon_slip(tmp_path, r
 def test_what_a_fixed_tendon_cannot_be_is_rejected_or_reported(tmp_path):
     with pytest.raises(ModelError, match="whose coef is not zero"):
         load_model(filed(tmp_path, tendons='<fixed name="f"><joint joint="j1" coef="0"/></fixed>'))
+    with pytest.raises(ModelError, match="tendon 'f': prm must be finite"):
+        load_model(filed(tmp_path, tendons='<fixed name="f"><joint joint="j1" coef="1e40"/></fixed>'))
     with pytest.raises(ModelError, match="frictionloss must not be negative"):
         load_model(filed(tmp_path, ' frictionloss="-1"'))
 

@@ -117,6 +117,11 @@ test_mistakes_are_named_with_file_element_and_line = rejected(
         (b"a = " + b"[" * 100_000, "not valid TOML"),
         (b'{"format": 1}', "not valid TOML"),
         (b"bodies = 3\nformat = 'myoquat-model'\nversion = 1", "bodies must be an array of tables"),
+        (
+            b"format = 'myoquat-model'\nversion = 1\nbodies = []\nmuscles = [{name = 'm', path = {points = [], wraps = "
+            b"[{type = 'side_cylinder'}]}}]",
+            "wraps.type 'side_cylinder' is unknown.*`quadrant` and `rule` say on which side",
+        ),
     ],
 )
 def test_files_that_are_no_models(tmp_path, content, message):

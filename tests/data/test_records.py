@@ -457,6 +457,12 @@ def test_wrong_c3d(tmp_path):
     path.write_bytes(path.read_bytes()[:700])
     with pytest.raises(ModelError, match="cannot be read"):
         load_markers(path)
+    write_c3d(path)
+    content = path.read_bytes()
+    for block in range(3):  # the header and the parameters stand there
+        path.write_bytes(content[:16] + bytes([block, 0]) + content[18:])
+        with pytest.raises(ModelError, match=f"begin in block {block}"):
+            load_markers(path)
     write_c3d(path, units="ell")
     with pytest.raises(ModelError, match="'ell', which is not one of m, cm, mm"):
         load_markers(path)

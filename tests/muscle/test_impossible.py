@@ -10,7 +10,17 @@ from myoquat.dynamics.constraints import PointLoop, PolynomialCoupler, Prescribe
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.muscle import CoordinateLimit, Model, Muscle, PathFlag, PathPoint, path_flags, path_jacobian, path_lengths
+from myoquat.muscle import (
+    CoordinateLimit,
+    Model,
+    Muscle,
+    PathFlag,
+    PathPoint,
+    WrapSphere,
+    path_flags,
+    path_jacobian,
+    path_lengths,
+)
 from myoquat.muscle.actuators import BodyActuator, CoordinateActuator, PointToPointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import (
@@ -74,6 +84,10 @@ PARTS = {
         (_past(ConditionalPoint("a", AT, "b_angle", (1.0, 0.0))), r"range must be .* not \(1.0, 0.0\)"),
         (_past(ConditionalPoint("chest", AT, "b_angle", (0.0, 1.0))), "body 'chest' does not exist"),
         (_past(MovingPoint("a", AT, ("x", "", ""), (Linear(1.0),) * 3)), "coordinate 'x' does not exist"),
+        (
+            Muscle("m", POINTS, wraps=(WrapSphere(body="a", radius=0.1, points=(0,)),)),
+            "points must be two numbers from 0 to 1",
+        ),
     ],
     "actuators": [
         (BodyActuator("f", body=None), "actuator 'f': body None does not exist; known: ground, a"),

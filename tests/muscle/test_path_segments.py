@@ -15,6 +15,7 @@ from myoquat.muscle import (
     MusclePath,
     PathPoint,
     WrapCylinder,
+    muscle_wrenches,
     path_jacobian,
     path_lengths,
 )
@@ -89,3 +90,7 @@ def test_the_trunk_may_be_anywhere(model, state):
     near, away = (segments(model.system, tuple(m.path for m in muscles), x, u) for x in (q, far))
     for a, b in ((near.length, away.length), (near.speed, away.speed), (near.torque(tension), away.torque(tension))):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_model_without_bodies_has_no_wrenches():
+    assert muscle_wrenches(Model(ArticulatedSystem(())), [], []).shape == (0, 6)

@@ -180,7 +180,7 @@ class Wrap(Record, ABC):
                 f"{what}hint {self.hint} lies in the middle of it; give a point on the side where the path passes",
                 element=element,
             )
-        if self.points is not None and not 0 <= self.points[0] < self.points[1] < count:
+        if self.points is not None and not (len(self.points) == 2 and 0 <= self.points[0] < self.points[1] < count):
             raise ModelError(
                 f"{what}points must be two numbers from 0 to {count - 1}, the first below the second, "
                 f"not {self.points}",

@@ -28,7 +28,7 @@ def leg():
 
 def test_columns_of_coordinates_are_minus_dl_dq(leg, rng):
     q = leg.system.random(3, rng)
-    table = moment_arms(leg, q, ["knee", "flexion"])
+    table = moment_arms(leg, q, np.array(["knee", "flexion"]))
     assert list(table.index.names) == ["pose", "muscle"]
     J = path_jacobian(leg, q, "coordinates")
     k = leg.system.coordinate_names.index("knee")
