@@ -65,7 +65,7 @@ from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle import force_wrenches, law_forces, path_jacobian
 from myoquat.muscle.forces import CoordinateSpring, HuntCrossley
 from myoquat.muscle.forces.coordinates import CoordinateLimit
-from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, PathSpring
+from myoquat.muscle.laws import Blankevoort1991, DeGrooteFregly2016, Millard2012, PathSpring
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.path_affine import PathActuator
@@ -113,7 +113,9 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup) -> Tables:
         note(f"{setup.name}: springs and dampers of whole joints are left out: they have no names here")
     path_springs = {m.name for m in model.muscles if isinstance(m.law, PathSpring)}
     tensions = _of_muscles(moving, "forces")
-    found = {f"{name}_tension" if name in path_springs else name: tensions[name] for name in tensions}
+    ligaments = {m.name for m in model.muscles if isinstance(m.law, Blankevoort1991)}
+    found = {f"{n}_tension" if n in path_springs else n: tensions[n] for n in tensions if n not in ligaments}
+    found |= _of_ligaments(moving)
     found |= {actuator.name: given for actuator, _, given in moving.scalar_actuators()}
     springs = [force for force in model.forces if isinstance(force, CoordinateSpring)]
     acting: list[CoordinateSpring | CoordinateLimit] = [*springs, *model.limits]
@@ -150,6 +152,20 @@ def _of_muscles(moving: Moving, what: str) -> Columns:
         note(f"{what} of the muscles are left out: their states are not in the file")
         return {}
     return labelled(moving.model.muscle_names, moving.tensions)
+
+
+def _of_ligaments(moving: Moving) -> Columns:
+    """Forces, lengths and strains of Blankevoort's ligaments, whose states no file needs to hold."""
+    found = Columns()
+    for i, muscle in enumerate(moving.model.muscles):
+        if isinstance(law := muscle.law, Blankevoort1991):
+            length, speed = moving.lengths[:, i], moving.lengthening[:, i]
+            total, spring = (law.force(length, rate, 0.0) for rate in (speed, 0.0))
+            strains = length / law.slack_length - 1, speed / law.slack_length
+            values = {"force_spring": spring, "force_damping": total - spring, "force_total": total, "length": length,
+                      "lengthening_speed": speed, "strain": strains[0], "strain_rate": strains[1]}  # fmt: skip
+            found |= {f"{muscle.name}.{key}": x for key, x in values.items()}
+    return found
 
 
 def _of_loads(moving: Moving) -> Columns:

@@ -19,7 +19,7 @@ from myoquat.joints import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Muscle, PathPoint, PrescribedInput, equilibrium_states
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.laws import Ligament, Millard2012, PathSpring
+from myoquat.muscle.laws import Blankevoort1991, Ligament, Millard2012, PathSpring
 from myoquat.muscle.states import state_names
 from tests.analysis.motion.conftest import edited
 from tests.bodies import limbs
@@ -232,7 +232,8 @@ def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     and of the setup add up."""
     own = CoordinateActuator("own", leg.system.coordinate_names[0])
     path = leg.muscles[0].path
-    elastic = Muscle("cord", path, law=Ligament(100.0, 0.2)), Muscle("band", path, law=PathSpring(500.0, 0.2, 0.01))
+    laws = {"cord": Ligament(100.0, 0.2), "band": PathSpring(500.0, 0.2, 0.01), "cross": Blankevoort1991(500.0, 0.2)}
+    elastic = tuple(Muscle(name, (path.points[0], path.points[-1]), law) for name, law in laws.items())
     muscles = (*leg.muscles, *elastic) if source == "states" else leg.muscles
     inputs = (PrescribedInput("own", Linear(9.0)),)
     folder = written(replace(leg, muscles=muscles, actuators=(own,), inputs=inputs), tmp_path)
