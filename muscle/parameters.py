@@ -171,7 +171,8 @@ def _walk(node: Record, steps: Step = (), words: tuple[str, ...] = ()) -> Iterat
         if name in node.constants:
             continue
         value = getattr(node, name)
-        here, called = (*steps, name), (*words, *WORDS.get((type(node), name), (name,)))
+        own = next((own for (owner, key), own in WORDS.items() if key == name and isinstance(node, owner)), (name,))
+        here, called = (*steps, name), (*words, *own)
         if single and (value is None or isinstance(value, numbers.Real)):
             yield ".".join(called), Location(here, nan if value is None else float(value))
         elif isinstance(value, Record):

@@ -46,6 +46,8 @@ def test_names_of_the_library_model():
         "start_u.B.omega_x",
     ):
         assert name in names
+    derived = type("Derived", (Model,), {})(TWO_LINK.system, TWO_LINK.muscles, start_q=TWO_LINK.start_q)
+    assert parameter_names(derived) == names
 
 
 def test_wildcards_aliases_and_counted_components():
