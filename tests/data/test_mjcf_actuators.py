@@ -1,12 +1,7 @@
 """Actuators, springs and pulleys of MJCF files, against MuJoCo's forces."""
 
-import numpy as np
-import pytest
-
-from myoquat.data import load_model
-from myoquat.dynamics import simulate
 from myoquat.muscle.laws import PathSpring
-from tests.data.mujoco_engine import read, write
+from tests.data.mujoco_engine import read
 from tests.data.tables import reported
 
 BODIES = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
@@ -66,21 +61,3 @@ test_what_has_no_place_is_reported_with_its_effect = reported(
     ("{0}", '<general tendon="t1" dyntype="integrator" ctrlrange="-1 0"/>', "dyntype integrator; its activation"),
     ("{0}", "<adhesion body='a' ctrlrange='0 1'/>", "an actuator on a body; it does nothing here"),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("frame", "expected"),
-    [("joint", [1.3403508771929875, -11.377192982456146, 14.0]),
-     ("jointinparent", [-0.5017543859649112, -14.938596491228079, 51.57894736842107])],
-)  # fmt: skip
-def test_motors_turn_ball_joints(tmp_path, frame, expected):
-    """Accelerations of MuJoCo 4.0 at rest in this pose, with the control 0.7 of the same file."""
-    path = write(
-        tmp_path,
-        f"""<mujoco><worldbody><body name="a"><joint name="b" type="ball"/>
-        <inertial pos="0 0 -0.2" mass="1" diaginertia="0.02 0.02 0.01"/></body></worldbody>
-        <actuator><motor name="m" {frame}="b" gear="1 0.5 0.2" ctrlrange="-1 1"/></actuator></mujoco>""",
-    )
-    q = np.array([0.9, 0.1, 0.3, 0.2]) / np.linalg.norm([0.9, 0.1, 0.3, 0.2])
-    run = simulate(load_model(path, strict=True), q, duration=1e-7, step=1e-7, controls=[0.7])
-    np.testing.assert_allclose(run.u[-1] / 1e-7, expected, rtol=1e-5, atol=1e-5)

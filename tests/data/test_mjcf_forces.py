@@ -112,11 +112,15 @@ def chain(target):
 SITES = """<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody><body>
 <freejoint/><geom size="0.1" pos="0.1 0 0"/><site name="s" pos="0 0.1 0.1" quat="0.8 0 0.6 0"/></body></worldbody>
 <actuator>{0}</actuator></mujoco>"""
+BALL = """<mujoco><worldbody><body name="a"><joint name="b" type="ball"/>
+<inertial pos="0 0 -0.2" mass="1" diaginertia="0.02 0.02 0.01"/></body></worldbody>
+<actuator><motor name="m" {}="b" gear="1 0.5 0.2" ctrlrange="-1 1"/></actuator></mujoco>"""
 ON_SITES = """<motor name="push" site="s" gear="1 2 3" ctrlrange="-2 2" forcerange="-1 1.5"/>
 <position name="turn" site="s" gear="0 0 0 1 0 2" kp="7" ctrlrange="-1 1"/>"""
 CASES = {name: TWO.format(**{"joint": "", "body": "", "actuators": ""} | parts) for name, parts in TWO_HINGES.items()}
 CASES |= {target: chain(target) for target in ("joint", "fixed", "spatial", "pulleys")}
 CASES["sites"] = SITES.format(ON_SITES)
+CASES |= {f"ball, {frame}": BALL.format(frame) for frame in ("joint", "jointinparent")}
 
 
 def ranges(engine, of_states):

@@ -80,11 +80,6 @@ def test_opensim_agrees_on_tendons_of_length_zero(tmp_path, rng, in_opensim):
     np.testing.assert_allclose(mass_matrix(model, x[:, :2]), answer["M"], rtol=1e-12, atol=1e-16)
 
 
-@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
-def test_activations_of_rigid_tendons_are_read(tmp_path):
-    assert [muscle.activation for muscle in load_model(write(tmp_path, TEXT)).muscles] == [0.3, 0.3]
-
-
 def test_elastic_tendons_of_length_zero_are_rigid_and_reported(tmp_path):
     with pytest.warns(ImplausibleWarning, match=r"elastic tendons of length 0, taken as rigid \(millard, degroote\)"):
         model = load_model(write(tmp_path, ELASTIC))

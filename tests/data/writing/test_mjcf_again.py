@@ -58,6 +58,7 @@ BACK = CASES | MOVED | {
     "muscles": BODIES.format(MUSCLES), "hand": reading.HAND, "cord": TENDON, "all on a tendon": ACTED,
     "limits": contacts.LIMITS, "hidden": reading.HIDDEN,
 }  # fmt: skip
+del BACK["ball, jointinparent"]  # which is reported when the file is written
 PARTS = ("system", "actuators", "forces", "coordinates", "limits", "couplers", "constraints")
 
 

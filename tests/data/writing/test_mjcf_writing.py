@@ -157,14 +157,6 @@ def test_mujoco_computes_the_same(tmp_path, rng):
     assert held < 5
 
 
-def test_actuators_pull(tmp_path, rng):
-    engine, data = opened(MODEL, tmp_path / "x.xml")
-    assert [engine.actuator(i).name for i in range(engine.nu)] == ["plain", "shorter", "over"]
-    assert (engine.key("start").ctrl == (0.25, 0.0, 0.0)).all()
-    forward(engine, data, ctrl=(0.5, 0.0, 0.0))
-    np.testing.assert_allclose(data.qfrc_actuator, -10.0 * tendon_jacobian(engine, data)[0], atol=1e-12)
-
-
 def test_the_start_is_a_keyframe(tmp_path, rng):
     q, u = SYSTEM.random(1, rng)[0], rng.normal(size=SYSTEM.nu)
     for frame in ("child", "parent"):
