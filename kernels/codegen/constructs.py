@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
 from myoquat.kernels.control_flow.table_lookup import Lookup
-from myoquat.kernels.control_flow.table_loop import TableLoop
+from myoquat.kernels.control_flow.table_loop import Block, TableLoop
 from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
@@ -22,7 +22,7 @@ from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Tr
 from .compaction import BLOCKS_PER_CALL, block_count, compact_loop, handed, loop_bytes
 from .driver import Port, write_driver
 from .ir import Builder, Module
-from .lower import emit_straight, is_long, write_rows
+from .lower import Cells, emit_straight, is_long, write_rows
 from .parts import (
     NANOSECONDS_PER_OPERATION,
     Body,
@@ -34,7 +34,6 @@ from .parts import (
     listed,
     price,
     slots_in,
-    slots_of,
     slots_of_ports,
     take_ports,
     take_results,
@@ -45,6 +44,20 @@ from .slots import Frame, Place, Planned, Schedule, arrays_of, at_once, in_time
 
 
 _PRICE_PORT = 0.2
+MAX_NUMBERS_TOGETHER = 256  # of a loop's state and parameters, up to which BLOCKS_PER_CALL blocks stay in the cache
+
+
+class Around(NamedTuple):
+    """A construct in the formula around it.
+
+    result    where its result is wanted; None for slots of its own
+    operands  where each number that it takes is, if it is an input of the formula, which keeps it
+    pointers  from which slots count, those that the function of the formula takes
+    """
+
+    result: Port | None
+    operands: Sequence[Place | None]
+    pointers: Sequence[str]
 
 
 def write_formula(
@@ -55,13 +68,15 @@ def write_formula(
     signature, tape = traced.signature, rewritten(traced.tape)
     read = slots_of_ports([inputs[key] for key in signature.inputs])
     written = slots_of_ports([outputs[key] for key in signature.outputs])
-    calls = list[Call]()
+    calls, pointers, own_inputs = list[Call](), ("%frame", *more), len(read)
     schedule, frames = _planned(module, tape, traced.inner, frame)
     for number, (construct, own) in enumerate(zip(traced.inner, frames, strict=True)):
         wanted = _wanted(signature, tape, len(read), construct, outputs)
-        calls.append(_EMITTERS[type(construct)].write(module, f"{name}_inner{number}", own, construct, wanted))
-        read, written = [*read, *map(Place, calls[-1].results)], [*written, *map(Place, calls[-1].operands)]
-    pointers = ("%frame", *more)
+        taken = [tape.nodes[i] for i in tape.outputs[len(written) : len(written) + construct.ends.takes]]
+        at = [read[int(x.number)] if x.operation == "input" and x.number < own_inputs else None for x in taken]
+        around = Around(wanted, at, pointers)
+        calls.append(_EMITTERS[type(construct)].write(module, f"{name}_inner{number}", own, construct, around))
+        read, written = [*read, *calls[-1].results], [*written, *calls[-1].operands]
     emit_straight(module, name, tape, frame, (read, written), calls, schedule, pointers, module.blocks > 1)
     return Cost.total([price(tape), *(call.cost for call in calls)])
 
@@ -95,7 +110,9 @@ def _planned(module: Module, tape: Tape, constructs: Sequence[Construct], frame:
 
 def write_kernel(body: Body, module: Module) -> Size:
     """Define ENTRY, which evaluates one body per state, between the caller's arrays."""
-    module.blocks = BLOCKS_PER_CALL if module.lanes > 1 and body.has_solver else 1
+    loops = [x.ends.takes for x in getattr(body, "inner", ()) if isinstance(x, WhileLoop)]
+    together = module.lanes > 1 and body.has_solver and max(loops, default=0) <= MAX_NUMBERS_TOGETHER
+    module.blocks = BLOCKS_PER_CALL if together else 1
     frame = Frame(module, apart=True)
     signature = body.signature
     inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
@@ -130,7 +147,7 @@ def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
 # ---- tables ------------------------------------------------------------------------------------------------
 
 
-def _write_lookup(module: Module, name: str, frame: Frame, lookup: Lookup, result: Port | None) -> Call:
+def _write_lookup(module: Module, name: str, frame: Frame, lookup: Lookup, around: Around) -> Call:
     """A search in a table on slots of its own: `void name(ptr x, ptr entries)`, written at first use. For every lane of
     x it gives the entries one after the other in slots of as many lanes."""
     name = f"lookup_{lookup.identity()[:16]}_{module.lanes}"
@@ -155,7 +172,7 @@ def _write_lookup(module: Module, name: str, frame: Frame, lookup: Lookup, resul
     x, entries = own.values()
     module.once(name, write)
     return Call(
-        name, slots_of([x]), slots_of([entries]), Cost(steps, NANOSECONDS_PER_OPERATION * steps),
+        name, slots_of_ports([x]), slots_of_ports([entries]), Cost(steps, NANOSECONDS_PER_OPERATION * steps),
         arrays=(x.slot, entries.slot),
     )  # fmt: skip
 
@@ -172,22 +189,44 @@ def _search(b: Builder, table: str, x: str, size: int) -> str:
     return found
 
 
-def _write_table_loop(module: Module, name: str, frame: Frame, loop: TableLoop, result: Port | None) -> Call:
-    """Define `void name(ptr frame)`. result: where the result is wanted, None for slots of its own; the other cells
-    have slots of their own."""
+def _write_table_loop(module: Module, name: str, frame: Frame, loop: TableLoop, around: Around) -> Call:
+    """Define `void name(ptr frame, ...)`, with the pointers of the formula around."""
     first = len(loop.outputs) if loop.outputs == tuple(range(len(loop.outputs))) else 0
-    at = frame.take(first) if result is None or not first else result.slot
+    at = frame.take(first) if around.result is None or not first else around.result.slot
     slots = np.concatenate([at + np.arange(first), frame.take(loop.cells - first) + np.arange(loop.cells - first)])
-    runs, costs = [run.row_type for run in loop.order], []
+    cells = _cells(loop, slots, around)
+    runs, costs, passed = [run.row_type for run in loop.order], [], listed(around.pointers)
     for k, rows in enumerate(loop.types):
-        costs.append(write_rows(module, f"{name}_type{k}", frame, rows, slots, runs.count(k) == 1))
+        costs.append(write_rows(module, f"{name}_type{k}", frame, rows, cells, runs.count(k) == 1))
     b = module.builder()
     for row_type, begin, end in loop.order:
-        b.line(f"call void @{name}_type{row_type}(ptr %frame, i64 {begin}, i64 {end})")
+        b.line(f"call void @{name}_type{row_type}({passed}, i64 {begin}, i64 {end})")
     b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
-    known, outputs = (slots[list(cells)].tolist() for cells in (loop.known, loop.outputs))
-    return Call(name, known, outputs, Cost.total(costs), arrays=(0,))
+    module.define(name, "void", passed, b)
+    known, outputs = ([cells.place(cell) for cell in numbers] for numbers in (loop.known, loop.outputs))
+    return Call(name, known, outputs, Cost.total(costs))
+
+
+def _cells(loop: TableLoop, slots: np.ndarray, around: Around) -> Cells:
+    """The cells in these slots, but for those that rows only take and that are inputs of the formula around. If all of
+    a block are, and lie alike in all rows, they are read there and not copied."""
+    there, base = slots.copy(), np.full(loop.cells, -1)
+    for cell, place in zip(loop.known, around.operands, strict=True):
+        if place is not None:
+            there[cell], base[cell] = place.slot, around.pointers.index(place.base)
+    for block in (block for rows in loop.types for block in rows.gives):
+        base[block.cells] = -1
+    base[list(loop.outputs)] = -1
+
+    def is_copied(block: Block) -> bool:
+        own, at = base[block.cells], there[block.cells]
+        return bool(np.any(own >= 0) and (np.any(own != own.flat[0]) or np.any(np.diff(at - at[:, :1], axis=0))))
+
+    blocks = [block for rows in loop.types for block in rows.takes]
+    while copied := [block for block in blocks if is_copied(block)]:
+        for block in copied:
+            base[block.cells] = -1
+    return Cells(np.where(base < 0, slots, there), np.maximum(base, 0), around.pointers)
 
 
 # ---- loops of solvers, and functions that several formulas call --------------------------------------------------
@@ -209,20 +248,20 @@ def _shared(module: Module, formula: Traced, *pointers: str) -> tuple[str, Cost,
     return name, *module.once(name, write)
 
 
-def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, result: Port | None) -> Call:
+def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, around: Around) -> Call:
     """A call, with slots of its own, of the function that is written at first use."""
     gives, takes = call.ends
     function, cost, size = _shared(module, call.formula, "%given", "%result")
-    own = take_ports(frame, {"given": takes, "result": gives})
+    given, result = take_ports(frame, {"given": takes, "result": gives}).values()
     frame.call(size)
-    arrays = own["given"].slot, own["result"].slot
-    return Call(function, slots_of([own["given"]]), slots_of([own["result"]]), cost, CallForm.BEHIND, arrays)
+    arrays = given.slot, result.slot
+    return Call(function, slots_of_ports([given]), slots_of_ports([result]), cost, CallForm.BEHIND, arrays)
 
 
 _OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
 
 
-def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, result: Port | None) -> Call:
+def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, around: Around) -> Call:
     """A loop on slots of its own, as a call of the one that is written once for all that do the same."""
     state, constants = loop.step.signature.input_sizes
     own = take_ports(frame, {"start": state, "given": constants, "where": 1, "result": state})
@@ -245,7 +284,7 @@ def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, result
         module.define(function, "void", parameters, b)
 
     frame.call(loop_bytes(module.lanes, state, size) if several else size + 8 * module.lanes * state)
-    operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
+    operands, results = slots_of_ports([own["start"], own["given"], own["where"]]), slots_of_ports([own["result"]])
     arrays = (own["start"].slot,)
     module.once(function, write)
     return Call(function, operands, results, cost.times(loop.count), CallForm.BEHIND, arrays)
@@ -290,15 +329,14 @@ def _block_loop(b: Builder, step: str, loop: WhileLoop, own: str, several: bool)
 
 
 class Emitter(NamedTuple):
-    """How a type of construct is written: write(module, name, frame, construct, result) -> Call.
+    """How a type of construct is written: write(module, name, frame, construct, around) -> Call.
 
-    result          where its result is wanted; None for slots of its own
     calls_function  whether it calls a function on a frame of its own. The arrays of such a call are filled just before
                     it
     arrays_suffice  whether one needs no slots of the frame but those that it reads and writes
     """
 
-    write: Callable[[Module, str, Frame, Any, Port | None], Call]
+    write: Callable[[Module, str, Frame, Any, Around], Call]
     calls_function: bool = False
     arrays_suffice: Callable[[Any], bool] = lambda construct: True
 

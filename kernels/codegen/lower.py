@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core import frozen
 from myoquat.kernels.codegen import elementary, slots
-from myoquat.kernels.control_flow.table_loop import TracedRows
+from myoquat.kernels.control_flow.table_loop import Block, TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
@@ -310,46 +311,70 @@ class _Straight:
 
 
 class _Laid(NamedTuple):
-    """The slots (k, m) of a block: the first of each row, and how far the others lie behind it; counted from the frame
-    where the block is the same in all rows. ValueError for slots that lie differently in some rows."""
+    """The slots (k, m) of a block, counted from the pointer `base`: the first of each row, and how far the others lie
+    behind it. A block that is the same in all rows has zero and all. ValueError for slots that lie differently in some
+    rows."""
 
+    base: str
     first: np.ndarray
     behind: list[int]
 
     @classmethod
-    def of(cls, slots: np.ndarray) -> "_Laid":
+    def of(cls, base: str, slots: np.ndarray) -> "_Laid":
         if not slots.size:
-            return cls(np.zeros(len(slots), dtype=np.int64), [])
+            return cls(base, np.zeros(len(slots), dtype=np.int64), [])
         behind = slots - slots[:, :1]
         if np.any(np.diff(behind, axis=0)):
             raise ValueError("the slots of a block lie differently in some rows")
         fixed = not np.any(np.diff(slots[:, 0]))
-        return cls(0 * slots[:, 0], slots[0].tolist()) if fixed else cls(slots[:, 0], behind[0].tolist())
+        return cls(base, 0 * slots[:, 0], slots[0].tolist()) if fixed else cls(base, slots[:, 0], behind[0].tolist())
+
+    @property
+    def key(self) -> tuple[str, bytes]:
+        """What blocks share whose rows begin at the same slots."""
+        return self.base, self.first.tobytes()
 
     def overlaps(self, other: "_Laid") -> bool:
         """Whether the slots of a row may be those of the same row in another block."""
-        if not (self.behind and other.behind):
+        if self.base != other.base or not (self.behind and other.behind):
             return False
         apart = self.first - other.first
         least, most = min(self.behind) - max(other.behind), max(self.behind) - min(other.behind)
         return bool(np.any((apart + least <= 0) & (apart + most >= 0)))
 
 
+@frozen
+class Cells:
+    """Where the cells of a loop are: slots (n,), and by number (n,) the pointers from which they count."""
+
+    slots: np.ndarray
+    bases: np.ndarray
+    pointers: Sequence[str]
+
+    def place(self, cell: int) -> Place:
+        """The slot of a cell."""
+        return Place(int(self.slots[cell]), self.pointers[self.bases[cell]])
+
+    def laid(self, block: Block) -> _Laid:
+        """The slots of a block, which counts from one pointer."""
+        return _Laid.of(self.pointers[self.bases[block.cells].max(initial=0)], self.slots[block.cells])
+
+
 class _Target(NamedTuple):
-    """Where a row leaves a number: so many slots behind a pointer, and by which mode. `late`: it is written last, since
-    the row may take numbers from there."""
+    """Where a row leaves a number: so many slots behind a pointer; whether it is `added` to what is there. `late`: it
+    is written last, since the row may take numbers from there."""
 
     pointer: str
     slot: int
-    mode: str
+    added: bool
     late: bool
 
 
 def write_rows(
-    module: Module, name: str, frame: Frame, rows: TracedRows, slots: np.ndarray | None = None, once: bool = False
+    module: Module, name: str, frame: Frame, rows: TracedRows, cells: Cells | None = None, once: bool = False
 ) -> Cost:
-    """Define `void name(ptr frame, i64 first, i64 last)`: these rows of a type, whose cells are `slots` of the frame;
-    None: its slots themselves. A long row is a straight function.
+    """Define `void name(ptr frame, ..., i64 first, i64 last)`: these rows of a type, with all pointers of the cells.
+    None: these are the slots of the frame. A long row is a straight function.
 
     once: it is called once, for all rows. With one lane, it then takes as many rows at once as registers have lanes, if
     neighbouring rows lie side by side, and none takes what another one gives. The last iteration repeats some rows
@@ -357,12 +382,13 @@ def write_rows(
     """
     tape, count = rewritten(rows.tape), len(rows.numbers)
     takes, gives = (
-        [_Laid.of(block.cells if slots is None else slots[block.cells]) for block in blocks]
+        [_Laid.of("%frame", block.cells) if cells is None else cells.laid(block) for block in blocks]
         for blocks in (rows.takes, rows.gives)
     )
     width = _rows_at_once(module, rows, [*takes, *gives], count) if once else 1
     b = module.builder(width if width > 1 else None)
-    firsts = {laid.first.tobytes(): laid.first for laid in (*takes, *gives) if laid.first.any()}
+    firsts = {laid.key: laid.first for laid in (*takes, *gives) if laid.first.any()}
+    parameters = ["%frame"] if cells is None else list(cells.pointers)
     numbers = rows.numbers.T if width > 1 else rows.numbers
     with b.loop("%first", "%last", width) as counter:
         row = counter
@@ -371,12 +397,12 @@ def write_rows(
             row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")
         pointers = _pointers(b, row, firsts)
         own = _own_numbers(b, row, numbers, 1 if width > 1 else numbers.shape[1])
-        sources = [(pointers.get(laid.first.tobytes(), "%frame"), slot) for laid in takes for slot in laid.behind]
+        sources = [(pointers.get(laid.key, laid.base), slot) for laid in takes for slot in laid.behind]
         targets = list[_Target]()
-        for laid, mode in zip(gives, rows.modes or ["store"] * len(gives), strict=True):
+        for laid, added in zip(gives, rows.added or [False] * len(gives), strict=True):
             late = any(laid.overlaps(other) for other in takes)
-            pointer = pointers.get(laid.first.tobytes(), "%frame")
-            targets += [_Target(pointer, slot, mode, late) for slot in laid.behind]
+            pointer = pointers.get(laid.key, laid.base)
+            targets += [_Target(pointer, slot, added, late) for slot in laid.behind]
 
         def number(index: int) -> str:
             address = b.offset(own, 8 * (count if width > 1 else 1) * index)
@@ -385,11 +411,12 @@ def write_rows(
         def read(index: int) -> str:
             return b.load(_address(b, *sources[index])) if index < len(sources) else number(index - len(sources))
 
-        if is_long(rows) and width == 1 and all(target.mode == "store" and not target.late for target in targets):
+        if is_long(rows) and width == 1 and not any(target.added or target.late for target in targets):
             at = frame.take(numbers.shape[1])
             for k in range(numbers.shape[1]):
                 b.store(number(k), b.slot("%frame", at + k))
-            names = {"%frame": "%frame"} | {pointer: f"%rows{k}" for k, pointer in enumerate(pointers.values())}
+            names = {base: base for base in parameters}
+            names |= {pointer: f"%rows{k}" for k, pointer in enumerate(pointers.values())}
             read_from = [Place(slot, names[pointer]) for pointer, slot in sources]
             read_from += [Place(at + k) for k in range(numbers.shape[1])]
             ends = read_from, [Place(target.slot, names[target.pointer]) for target in targets]
@@ -400,7 +427,7 @@ def write_rows(
         else:
             _write_row(b, tape, counter, read, targets)
     b.line("ret void")
-    module.define(name, "void", "ptr %frame, i64 %first, i64 %last", b)
+    module.define(name, "void", f"{listed(parameters)}, i64 %first, i64 %last", b)
     return price(tape).times(count)
 
 
@@ -417,19 +444,22 @@ def _rows_at_once(module: Module, rows: TracedRows, laid: Sequence[_Laid], count
     )
     beside = all(np.all(np.diff(part.first) == 1) for part in laid if part.behind)
     width = 1
-    if module.lanes == 1 and beside and not rows.modes and not np.isin(taken, given).any():
+    if module.lanes == 1 and beside and not any(rows.added) and not np.isin(taken, given).any():
         while 2 * width <= min(module.width, count):
             width *= 2
     return width
 
 
-def _pointers(b: Builder, row: str, slots: Mapping[bytes, np.ndarray]) -> dict[bytes, str]:
+_Key = tuple[str, bytes]  # of blocks whose rows begin at the same slots
+
+
+def _pointers(b: Builder, row: str, slots: Mapping[_Key, np.ndarray]) -> dict[_Key, str]:
     """Pointers to slots (k,) of a row."""
     if not slots:
         return {}
     table = b.module.constants(8 * b.module.lanes * np.stack(list(slots.values()), axis=-1))
     line = b.offset(f"@{table}", b.let(f"mul i64 {row}, {8 * len(slots)}"))
-    return {key: b.offset("%frame", b.load(b.offset(line, 8 * k), "i64")) for k, key in enumerate(slots)}
+    return {key: b.offset(key[0], b.load(b.offset(line, 8 * k), "i64")) for k, key in enumerate(slots)}
 
 
 def _own_numbers(b: Builder, row: str, numbers: np.ndarray, stride: int) -> str:
@@ -454,12 +484,7 @@ def _write_row(b: Builder, tape: Tape, counter: str, read: Callable[[int], str],
             if target.late != late:
                 continue
             address, value = _address(b, target.pointer, target.slot), emitter.number(index)
-            if target.mode == "add":
-                value = b.add(b.load(address), value)
-            elif target.mode == "least":
-                there = b.load(address)
-                value = b.select(b.compare("olt", value, there), value, there)
-            b.store(value, address)
+            b.store(b.add(b.load(address), value) if target.added else value, address)
 
     computed = [i for i, node in enumerate(nodes) if node.operation not in ("const", "input")]
     emitter = _emit(b, tape, computed, lambda i: read(int(nodes[i].number)), store, lambda: b.split(counter))

@@ -95,11 +95,6 @@ def slots_in(size: int, lanes: int) -> int:
     return -(-size // (8 * lanes))
 
 
-def slots_of(ports: Sequence[Port]) -> list[int]:
-    """The slots of several ports one after the other."""
-    return [port.slot + k for port in ports for k in range(port.length)]
-
-
 def slots_of_ports(ports: Sequence[Port]) -> list[Place]:
     """The slots of several ports one after the other, each with the pointer from which it counts."""
     return [Place(port.slot + k, port.base) for port in ports for k in port.shared_slots or range(port.length)]
@@ -136,8 +131,8 @@ class Call(NamedTuple):
     """
 
     name: str
-    operands: Sequence[int] = ()
-    results: Sequence[int] = ()
+    operands: Sequence[Place] = ()
+    results: Sequence[Place] = ()
     cost: Cost = Cost()
     form: CallForm = CallForm.IN_TURN
     arrays: tuple[int, ...] | None = None

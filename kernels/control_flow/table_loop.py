@@ -5,10 +5,11 @@ formula gives those of others. The first cells of its blocks stand in a table. R
 that a row may take what an earlier one gave. While a kernel is traced the rows are not unrolled. The kernel holds the
 formula of every type once, in a loop over its table, on cells that stay where they are.
 
-`map_rows` is the loop of one type whose rows depend on each other in nothing; `Rows` collects the rows of others, such
-as passes over a tree.
+`map_rows` is the loop of one type whose rows depend on each other in nothing. `over_rows` is one of records, which also
+sums over rows, and one call on arrays of numbers. `Rows` collects the rows of others, such as passes over a tree.
 """
 
+import math
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,7 @@ import numpy as np
 from myoquat.core import Array, digest, frozen
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.operations import OPERATIONS
+from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, numbers_of, structure_of
 from myoquat.kernels.symbolic.terms import Term, number_of
 from myoquat.kernels.tracing.context import entered
 from myoquat.kernels.tracing.tape import Apply, Ends, Node, OfLoop, PlacedConstruct, Tape, arguments, interpret
@@ -42,12 +44,14 @@ class Block(NamedTuple):
 
 class RowType(NamedTuple):
     """formula(what each block of `takes` holds (m,), in order) -> (n,) what those of `gives` hold afterwards, one after
-    the other. With `numbers` (k, c), it takes those of the row (c,) last."""
+    the other. With `numbers` (k, c), it takes those of the row (c,) last. `added`: of each block of `gives`, whether
+    what it gives is added to what the block holds."""
 
     formula: Callable[..., Array]
     takes: tuple[Block, ...]
     gives: tuple[Block, ...]
     numbers: Array | None = None
+    added: tuple[bool, ...] = ()
 
     @property
     def widths(self) -> list[int]:
@@ -163,15 +167,83 @@ def map_rows(formula: Callable[[Any, Any], Any], rows: Array, numbers: Array, si
     return found
 
 
+def over_rows(formula: Callable[..., Any], rows: Sequence[Any], shared: Sequence[Any] = (), *, group: int) -> Any:
+    """(each, sums) of formula(*rows, *shared): what it gives for every row, and sums over the rows.
+
+    rows    records of arrays (..., n, ...), the rows behind the batch axes
+    shared  records of what all rows need, with the same batch axes
+    group   of so many rows a kernel calls the formula at once, so that sums are read and written once for them
+
+    The formula is one of any number of rows. It gives two records: of arrays as those of the rows, and of sums over
+    the rows that it is called with. In a kernel it is a loop, elsewhere one call. While it is traced, the formula is
+    called with ones, to see what it gives.
+    """
+    form, arrays = flattened((*rows, *shared))
+    count = len(arrays_of(tuple(rows)))
+    n = len(arrays[0])
+    if entered(*arrays) is None or not n:
+        return formula(*rows, *shared)
+    with np.errstate(all="ignore"):
+        gives = structure_of(formula(*form.record([np.ones(x.shape) for x in arrays])))
+    each, sums = (len(part.leaves) for _, part in gives.parts)
+    leaves = [*gives.leaves, *form.leaves]
+    by_row = [*[True] * each, *[False] * sums, *[True] * count, *[False] * (len(arrays) - count)]
+    sizes = [math.prod(leaf.shape) for leaf in leaves]
+    firsts = np.cumsum([0, *sizes])
+    size = int(firsts[each + sums])
+    cells = np.empty(firsts[-1], dtype=object)
+    cells[firsts[each] : size] = 0.0
+    cells[size:] = np.concatenate([np.asarray(numbers_of(x), dtype=object).reshape(-1) for x in arrays])
+    types = []
+    for begin, end, own in ((0, n - n % group, group), (n - n % group, n, n % group)):
+        if begin < end:
+            at = np.arange(begin, end, own)
+            blocks = [
+                Block(first + at * (width // n), np.arange(own * width // n)) if of_row else
+                Block(first + 0 * at, np.arange(width))
+                for first, width, of_row in zip(firsts, sizes, by_row, strict=False)
+            ]  # fmt: skip
+            takes, added = tuple(blocks[each + sums :]), (*[False] * each, *[True] * sums)
+            call = _of_group(formula, form, count, own)
+            types.append(RowType(call, takes, tuple(blocks[: each + sums]), added=added))
+    order = [Run(k, 0, len(row_type.takes[0].first)) for k, row_type in enumerate(types)]
+    return gives.unpacked(table_loop(cells, types, order, size))
+
+
+def _of_group(formula: Callable[..., Any], form: Structure, count: int, size: int) -> Callable[..., Array]:
+    """The formula of a group of rows, of the numbers of each array; the first `count` arrays have rows."""
+    shapes = [(size, *leaf.shape[1:]) if k < count else leaf.shape for k, leaf in enumerate(form.leaves)]
+
+    def of_group(*blocks: Array) -> Array:
+        arrays = [
+            block.reshape(shape) > 0 if leaf.condition else block.reshape(shape)
+            for block, shape, leaf in zip(blocks, shapes, form.leaves, strict=True)
+        ]
+        found = arrays_of(formula(*form.record(arrays)))
+        return np.concatenate([np.reshape(numbers_of(x), -1) for x in found])
+
+    of_group.__name__ = name_of(formula)
+    return of_group
+
+
 def _row_by_row(cells: Array, types: Sequence[RowType], order: Sequence[Run]) -> Array:
     """The cells after all rows."""
     for run in order:
-        formula, takes, gives, numbers = types[run.row_type]
+        formula, takes, gives, numbers, _ = types[run.row_type]
+        added = _added(types[run.row_type])
         for row in range(run.first, run.last):
             own = [] if numbers is None else [numbers[row]]
             given = formula(*(cells[block.first[row] + block.behind].view(SymbolArray) for block in takes), *own)
-            cells[np.concatenate([block.first[row] + block.behind for block in gives])] = np.asarray(given)
+            written = np.concatenate([block.first[row] + block.behind for block in gives])
+            new = np.asarray(given, dtype=object)
+            new[added] = new[added] + cells[written[added]]
+            cells[written] = new
     return cells
+
+
+def _added(rows: "RowType | TracedRows") -> Array:
+    """(n,) of every number that a row gives, whether it is added."""
+    return np.repeat(rows.added or [False] * len(rows.gives), [len(block.behind) for block in rows.gives])
 
 
 # ---- loops met while a formula is traced -------------------------------------------------------------------
@@ -238,7 +310,7 @@ class _Pending:
 
     def _traced_rows(self, row_type: RowType, kept: Array) -> "TracedRows | None":
         """The traced rows of a type; None with a loop inside."""
-        formula, takes, gives, numbers = row_type
+        formula, takes, gives, numbers, added = row_type
         shapes = {f"argument{k}": width for k, width in enumerate(row_type.widths)}
         tape = tape_inside_loop(lambda *given: formula(*given)[kept], shapes, None, name_of(formula))
         ends = np.cumsum([0, *(len(block.behind) for block in gives)])
@@ -248,7 +320,7 @@ class _Pending:
         ]
         count = len(gives[0].first)
         own = np.zeros((count, 0)) if numbers is None else numbers
-        return None if tape is None else TracedRows(*partially_evaluated(tape, own), takes, tuple(given))
+        return None if tape is None else TracedRows(*partially_evaluated(tape, own), takes, tuple(given), added)
 
     def _by_calls(self, given: Array) -> Array:
         """The result of what goes in, by calls of a function for every type."""
@@ -344,18 +416,18 @@ def partially_evaluated(tape: Tape, numbers: Array) -> tuple[Tape, Array]:
 class TracedRows:
     """The rows of a type: the tape of their formula, their numbers (k, c), and the blocks that they take and give.
 
-    modes: how each block receives its numbers, by "store", "add" or "least"; by default all are stored."""
+    added: of each block that they give, whether its numbers are added to; by default all are stored."""
 
     tape: Tape
     numbers: Array
     takes: tuple[Block, ...]
     gives: tuple[Block, ...]
-    modes: tuple[str, ...] = ()
+    added: tuple[bool, ...] = ()
 
     def identity(self) -> str:
         """Text that two types share only if they do the same to the same cells."""
         parts = [part.tobytes() for block in (*self.takes, *self.gives) for part in (*block, self.numbers)]
-        sizes = str((len(self.takes), self.gives and len(self.gives[0].first), self.numbers.shape, self.modes))
+        sizes = str((len(self.takes), self.gives and len(self.gives[0].first), self.numbers.shape, self.added))
         return digest(self.tape.identity(), sizes, *parts)
 
 
@@ -387,12 +459,14 @@ class TableLoop:
         for cell, value in zip(self.known, operands, strict=True):
             cells[cell] = value
         blocks = [[[block.cells for block in own] for own in (rows.takes, rows.gives)] for rows in self.types]
+        added = [_added(rows).tolist() for rows in self.types]
         for run in self.order:
             (takes, gives), rows = blocks[run.row_type], self.types[run.row_type]
             for row in range(run.first, run.last):
                 given = [cells[i] for block in takes for i in block[row]]
                 given += [apply(Node("const", number=x)) for x in rows.numbers[row].tolist()]
                 written = [i for block in gives for i in block[row]]
-                for cell, value in zip(written, interpret(rows.tape, given, apply), strict=True):
-                    cells[cell] = value
+                values = interpret(rows.tape, given, apply)
+                for cell, value, adds in zip(written, values, added[run.row_type], strict=True):
+                    cells[cell] = apply(Node("add"), cells[cell], value) if adds else value
         return [cells[i] for i in self.outputs]

@@ -6,7 +6,6 @@ needed. The columns into which a record is packed there, and a last one that say
 module's own matter.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -171,7 +170,7 @@ def while_loop(
         make = lambda: traced  # noqa: E731
     operands = [*start, *constants, chosen]
     pending.append(PlacedConstruct(operands, flat, lambda: WhileLoop(make()[0], max_steps), _name_of(body)))
-    found: State = _unpacked(shapes[0], result)
+    found: State = shapes[0].unpacked(result)
     return found
 
 
@@ -179,24 +178,13 @@ def _flat(arrays: Sequence[Array]) -> list[Any]:
     return [x for array in arrays for x in np.asarray(numbers_of(array)).flat]
 
 
-def _unpacked(structure: Structure, columns: Array) -> Any:
-    """The record of columns (n,), of which the first are its own."""
-    arrays, first = [], 0
-    for leaf in structure.leaves:
-        size = math.prod(leaf.shape)
-        array = columns[first : first + size].reshape(leaf.shape)
-        arrays.append(array > 0 if leaf.condition else array)
-        first += size
-    return structure.record(arrays)
-
-
 def _packed_step(
     cond: Callable[[Any], Any] | None, body: Callable[..., Any], state: Structure, parameters: Structure | None,
     z: Array, given: Array,
 ) -> Array:  # fmt: skip
     """The columns of the next state from those of a state, and, with a condition, 1 where it still holds."""
-    record = _unpacked(state, z)
-    new = body(record) if parameters is None else body(record, _unpacked(parameters, given))
+    record = state.unpacked(z)
+    new = body(record) if parameters is None else body(record, parameters.unpacked(given))
     columns = [np.reshape(numbers_of(x), -1) for x in _arrays_like(record, new, body)]
     if cond is not None:
         columns.append(np.reshape(np.where(cond(new), 1.0, 0.0), -1))

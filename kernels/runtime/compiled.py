@@ -107,8 +107,8 @@ class Executable:
 
     @property
     def instructions(self) -> int:
-        """Operations per state, of a step loop per step, after rewriting. This is an upper bound: a loop (`while_loop`,
-        `Program.repeat`) counts with its maximum number of iterations, of which most states take a few."""
+        """Operations per state, of a step loop per step, after rewriting. This is an upper bound: a loop (`while_loop`)
+        counts with its maximum number of iterations, of which most states take a few."""
         return self._code.size.operations
 
     @property

@@ -20,14 +20,13 @@ in order, each seeing what earlier ones stored, so that a table can walk a chain
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.core import CALLABLE, Array, check_types, digest, frozen, real_array, uncollected, waiting
+from myoquat.core import CALLABLE, check_types, digest, frozen, real_array, uncollected, waiting
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.constructs import write_formula
 from myoquat.kernels.codegen.ir import Module
@@ -42,33 +41,23 @@ from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 from .build import Recipe
 from .compiled import Compiled
 
-Buffers = dict[str, Array]
 Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffer, rows)
 
 
 # ---- stages --------------------------------------------------------------------------------------------------
-# In Python a stage evaluates many states side by side, on buffers (states, *shape) of floats (`advance`). In machine
-# code it is a call of a function on the frame (`write`). Two share an `identity` only if they write the same code.
+# A stage is a call of a function on the frame (`write`). Two share an `identity` only if they write the same code.
 
 
 @frozen
 class FormulaStage:
     """A straight formula between buffers of the names in its signature."""
 
-    function: Formula
     formula: Traced
 
     @property
     def has_solver(self) -> bool:
         """Whether a step is repeated inside."""
         return self.formula.has_solver
-
-    def advance(self, buffers: Buffers) -> None:
-        result = self.function(*(buffers[key] for key in self.formula.signature.inputs))
-        named = self.formula.signature.outputs
-        batch = len(next(iter(buffers.values())))
-        for (key, shape), value in zip(named.items(), _values(result, list(named)), strict=True):
-            buffers[key] = np.array(_spread(value, (batch, *shape)), dtype=float)
 
     def identity(self) -> str:
         return self.formula.identity()
@@ -79,31 +68,16 @@ class FormulaStage:
 
 
 class Link(NamedTuple):
-    """Rows (count,) or (count, k) of a buffer, which has this shape here. Elements see them in the `element_shape`, and
-    the only row of a buffer that they share once for all."""
+    """Rows (count,) or (count, k) of a buffer, which has this shape here."""
 
     buffer: str
     shape: Shape
     rows: np.ndarray
-    shared: bool = False
 
     @property
     def element_shape(self) -> Shape:
+        """That in which an element sees its rows."""
         return self.rows.shape[1:] + self.shape[1:]
-
-    @property
-    def is_one_row(self) -> bool:
-        """Whether all elements have the same rows."""
-        return bool((self.rows == self.rows[:1]).all())
-
-    def of(self, buffers: Buffers) -> Array:
-        """The numbers of the buffer in its shape here."""
-        there = buffers[self.buffer]
-        return there.reshape(len(there), *self.shape)
-
-    def gathered(self, buffers: Buffers) -> Array:
-        """(states, count or 1, ...) the rows of every element."""
-        return self.of(buffers)[:, self.rows[:1] if self.shared else self.rows]
 
     def blocks(self, buffers: Ports) -> list[Block]:
         """The slots that each element takes or gives."""
@@ -111,57 +85,34 @@ class Link(NamedTuple):
         columns = self.rows.reshape(len(self.rows), -1).T
         return [Block(buffers[self.buffer].slot + column * length, np.arange(length)) for column in columns]
 
-    def scatter(self, buffers: Buffers, value: Array, together: np.ufunc | None) -> None:
-        """What all elements give, (batch, count, ...), into the rows."""
-        buffer = self.of(buffers)
-        given = _spread(value, (len(buffer), len(self.rows), *self.element_shape))
-        if together is None:
-            buffer[:, self.rows] = given
-        elif self.is_one_row:
-            buffer[:, self.rows[0]] = together(buffer[:, self.rows[0]], together.reduce(given, axis=1))
-        else:
-            selection: Any = (slice(None), self.rows)
-            together.at(buffer, selection, given)
-
-
-_ACCUMULATION: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": np.minimum}
-
 
 @frozen
 class TableStage:
-    """A loop over elements; the fields are those of `Program.table`. written: how each output goes where."""
+    """A loop over elements; the fields are those of `Program.table`. written: where each output goes, and whether it is
+    added."""
 
-    element: Callable[..., Any]
     formula: Traced
     gathered: Mapping[str, Link]
     parameters: Mapping[str, np.ndarray]
-    written: Mapping[str, tuple[str, Link]]
+    written: Mapping[str, tuple[bool, Link]]
     count: int
     has_solver: ClassVar[bool] = False
 
-    def advance(self, buffers: Buffers) -> None:
-        inputs = {key: link.gathered(buffers) for key, link in self.gathered.items()}
-        inputs |= {key: value[None] for key, value in self.parameters.items()}
-        for value, (mode, link) in zip(
-            _values(self.element(**inputs), list(self.written)), self.written.values(), strict=True
-        ):
-            link.scatter(buffers, value, _ACCUMULATION[mode])
-
     def identity(self) -> str:
         parts: list[bytes | str] = ["table", str(self.count), self.formula.identity()]
-        for mode, link in [*(("gather", link) for link in self.gathered.values()), *self.written.values()]:
-            parts += [mode, link.buffer, str((link.shape, link.rows.shape)), link.rows.tobytes()]
+        for added, link in [*((None, link) for link in self.gathered.values()), *self.written.values()]:
+            parts += [str(added), link.buffer, str((link.shape, link.rows.shape)), link.rows.tobytes()]
         for values in self.parameters.values():
             parts += [str(values.shape), values.tobytes()]
         return digest(*parts)
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Call:
         takes = [block for link in self.gathered.values() for block in link.blocks(buffers)]
-        gives = [(block, mode) for mode, link in self.written.values() for block in link.blocks(buffers)]
+        gives = [(block, added) for added, link in self.written.values() for block in link.blocks(buffers)]
         numbers = [np.zeros((self.count, 0)), *(v.reshape(self.count, -1) for v in self.parameters.values())]
         rows = TracedRows(
             self.formula.tape, np.concatenate(numbers, axis=1), tuple(takes), tuple(block for block, _ in gives),
-            tuple(mode for _, mode in gives),
+            tuple(added for _, added in gives),
         )  # fmt: skip
         cost = write_rows(module, f"{name}_rows", frame, rows)
         b = module.builder()
@@ -171,69 +122,7 @@ class TableStage:
         return Call(name, cost=cost, arrays=(0,))
 
 
-@frozen
-class RepeatStage:
-    """Stages that run so many times, or until `running` is zero in every lane. After every iteration each buffer of
-    `carry` takes over what its partner holds."""
-
-    stages: "tuple[Stage, ...]"
-    count: int
-    running: str
-    carry: Mapping[str, str]
-
-    @property
-    def has_solver(self) -> bool:
-        """Whether a step is repeated in one of its stages."""
-        return any(stage.has_solver for stage in self.stages)
-
-    def advance(self, buffers: Buffers) -> None:
-        for _ in range(self.count):
-            if not buffers[self.running].any():
-                break
-            for stage in self.stages:
-                stage.advance(buffers)
-            for key, source in self.carry.items():
-                buffers[key] = buffers[source].copy()
-
-    def identity(self) -> str:
-        parts = (str(self.count), self.running, str(dict(self.carry)))
-        return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
-
-    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Call:
-        calls = _write_all(self.stages, module, name, frame, buffers)
-        b, running = module.builder(), buffers[self.running].slot
-
-        def go(turn: str) -> str:
-            runs = b.any(b.truth(b.load(b.slot("%frame", running))))
-            return b.let(f"and i1 {runs}, {b.let(f'icmp slt i64 {turn}, {self.count}')}")
-
-        with b.going(go):
-            for call in calls:
-                b.line(f"call void @{call.name}(ptr %frame)")
-            for key, source in self.carry.items():
-                slots.copy_port(b, buffers[source], buffers[key])
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-        return Call(name, cost=Cost.total(call.cost for call in calls).times(self.count), arrays=(0,))
-
-
-Stage = FormulaStage | TableStage | RepeatStage
-
-
-def _spread(value: Any, shape: Shape) -> Array:
-    """`np.broadcast_to`, which takes longer than most formulas, where the shape is another."""
-    return value if np.shape(value) == shape else np.broadcast_to(value, shape)
-
-
-def _values(result: Any, names: list[str]) -> list[Any]:
-    if isinstance(result, Mapping):
-        return [result[key] for key in names] if set(names) == set(result) else list(result.values())
-    return list(result) if isinstance(result, tuple) else [result]
-
-
-def _write_all(stages: Sequence[Stage], module: Module, name: str, frame: Frame, buffers: Ports) -> list[Call]:
-    """Write every stage as a function: their calls in order."""
-    return [stage.write(module, f"{name}_stage{k}", frame, buffers) for k, stage in enumerate(stages)]
+Stage = FormulaStage | TableStage
 
 
 @frozen
@@ -251,7 +140,7 @@ class Staged:
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
         missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in {*inputs, *outputs}}
         buffers = {**take_ports(frame, missing), **outputs, **inputs}
-        calls = _write_all(self.stages, module, name, frame, buffers)
+        calls = [stage.write(module, f"{name}_stage{k}", frame, buffers) for k, stage in enumerate(self.stages)]
         b = module.builder()
         for key in self.signature.outputs:  # an input may be asked for as an output
             if key in inputs:
@@ -264,10 +153,8 @@ class Staged:
 
     @property
     def has_solver(self) -> bool:
-        """Whether a kernel takes several blocks of states together: for solvers, where no stage is repeated. A repeated
-        stage takes one block at a time."""
-        repeated = any(isinstance(stage, RepeatStage) for stage in self.stages)
-        return not repeated and any(stage.has_solver for stage in self.stages)
+        """Whether a kernel takes several blocks of states together."""
+        return any(stage.has_solver for stage in self.stages)
 
 
 # ---- programs ----------------------------------------------------------------------------------------------
@@ -317,7 +204,7 @@ class Program:
         body = trace(function, inputs, writes, self._stage_name(function))
         for key, shape in body.signature.outputs.items():
             self._create(key, shape)
-        self._stages.append(FormulaStage(function, body))
+        self._stages.append(FormulaStage(body))
 
     def zeros(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, zero for every state, for tables to add to."""
@@ -344,10 +231,8 @@ class Program:
         *,
         gather: Links | None = None,
         parameters: Mapping[str, Any] | None = None,
-        shared: Sequence[str] = (),
         store: Links | None = None,
         add: Links | None = None,
-        least: Links | None = None,
         buffers: Mapping[str, Any] | None = None,
     ) -> None:
         """A loop of `count` elements. `element` is called by name, once on symbols; it returns an array or a dict.
@@ -355,9 +240,7 @@ class Program:
         gather      input -> (buffer, rows): rows (count,) gives the element one row of the buffer, (count, k) gives
                     it k rows, stacked.
         parameters  input -> numbers (count, ...), constant for all states.
-        shared      whole buffers that every element sees under their own names.
-        store, add, least  output -> (buffer, rows): overwrite the rows, add to them, or keep the smaller numbers; a
-                    single array is named 'output0'.
+        store, add  output -> (buffer, rows): overwrite the rows, or add to them; a single array is named 'output0'.
         buffers     name -> shape of buffers that this stage makes, zeroed for every state.
 
         Raises ValueError for unknown buffers, rows out of range, and shapes that do not fit.
@@ -365,8 +248,6 @@ class Program:
         self.zeros(buffers or {})
         gathered = {key: self._link(count, key, *link) for key, link in (gather or {}).items()}
         tables = {key: self._parameter(count, key, value) for key, value in (parameters or {}).items()}
-        one = np.zeros(count, dtype=np.int64)
-        gathered |= {key: Link(key, (1, *self._buffer(key)), one, shared=True) for key in shared}
         inputs: dict[str, Shape] = {key: link.element_shape for key, link in gathered.items()}
         inputs |= {key: value.shape[1:] for key, value in tables.items()}
         names = list(inputs)
@@ -376,36 +257,13 @@ class Program:
         if traced.inner:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {
-            key: (mode, self._link(count, key, *link))
-            for mode, links in (("store", store), ("add", add), ("least", least))
+            key: (added, self._link(count, key, *link))
+            for added, links in ((False, store), (True, add))
             for key, link in (links or {}).items()
         }
         self._check_outputs(traced.signature, written)
         written = {key: written[key] for key in traced.signature.outputs}
-        self._stages.append(TableStage(element, traced, gathered, tables, written, count))
-
-    @contextmanager
-    def repeat(self, count: int, running: str, carry: Mapping[str, str] | None = None) -> Iterator[None]:
-        """The stages added inside run `count` times, or until the buffer `running` () is zero in all states that are
-        evaluated side by side. After every iteration each buffer of `carry` takes over what its partner holds. A state
-        whose own `running` is zero is carried along until then: what it must keep, its formulas keep.
-
-        >>> import numpy as np
-        >>> from myoquat.kernels import Program
-        >>> program = Program("root", {"a": (), "x": ()})
-        >>> program.formula(lambda a: {"off": 0.0 * a + 1.0})
-        >>> with program.repeat(50, "off", carry={"x": "better", "off": "still"}):
-        ...     program.formula(lambda a, x: {"better": 0.5 * (x + a / x), "still": np.abs(x * x - a) > 1e-12})
-        >>> program.compile(["better"])(2.0, 1.0).round(9)
-        np.float64(1.414213562)
-        """
-        outside, self._stages = self._stages, []
-        yield
-        inside, self._stages = self._stages, outside
-        carried = dict(carry or {})
-        for key in (running, *carried, *carried.values()):
-            self._buffer(key)
-        self._stages.append(RepeatStage(tuple(inside), count, running, carried))
+        self._stages.append(TableStage(traced, gathered, tables, written, count))
 
     def _stage_name(self, function: Formula) -> str:
         name = getattr(function, "__name__", "")
@@ -446,7 +304,7 @@ class Program:
             )
         return np.ascontiguousarray(array)
 
-    def _check_outputs(self, signature: Signature, links: Mapping[str, tuple[str, Link]]) -> None:
+    def _check_outputs(self, signature: Signature, links: Mapping[str, tuple[bool, Link]]) -> None:
         if set(links) != set(signature.outputs):
             raise ValueError(
                 f"kernel '{signature.name}' gives {list(signature.outputs)}; store and add name {list(links)}"
@@ -476,19 +334,6 @@ class Program:
         """The program as a kernel that returns the named buffers; options as for `myoquat.kernels.compile`."""
         body = self.body(outputs)
         return Compiled(Recipe.of_body(lambda: body), lanes=lanes, threads=threads, cache=cache)
-
-    def side_by_side(self, arrays: Mapping[str, Array], outputs: Sequence[str]) -> tuple[Array, ...]:
-        """The stages in NumPy for many states at once: inputs (k, *shape) or (1, *shape), buffers (k, *shape). For
-        formulas that run on leading axes, and tables of which no element reads what another has written."""
-        batch = max(len(arrays[key]) for key in self.inputs)
-        buffers = {
-            key: np.array(np.broadcast_to(real_array(key, arrays[key]), (batch, *shape)))
-            for key, shape in self.inputs.items()
-        }
-        buffers |= {key: np.full((batch, *shape), np.nan) for key, shape in self._reserved.items()}
-        for stage in self._stages:
-            stage.advance(buffers)
-        return tuple(buffers[key] for key in outputs)
 
 
 def compile_program(

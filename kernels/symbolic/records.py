@@ -3,6 +3,7 @@
 An array holds numbers or conditions. A field made by `static` holds no array: it is part of the record's structure.
 """
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass
 from functools import cached_property, lru_cache
@@ -68,6 +69,16 @@ class Structure:
         if self.type in (tuple, list):
             return self.type(parts.values())
         return self.type(**parts)
+
+    def unpacked(self, columns: Array) -> Any:
+        """The record of columns (n,), of which the first are its own."""
+        arrays, first = [], 0
+        for leaf in self.leaves:
+            size = math.prod(leaf.shape)
+            array = columns[first : first + size].reshape(leaf.shape)
+            arrays.append(array > 0 if leaf.condition else array)
+            first += size
+        return self.record(arrays)
 
     def names(self, prefix: str = "") -> list[str]:
         """The name of every array: 'bracket.lower', or '[0]' in a tuple; one array has none."""

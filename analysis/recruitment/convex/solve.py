@@ -132,8 +132,8 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
     if len(open_):
         program, size = _in_units_of_solution(scaled.program.subset(open_), scaled.scale[open_])
         again = solved_side_by_side(program, scaled.scale[open_], backend, CAREFUL_TARGET)
-        again = replace(again, x=again.x * size, price=again.price / size)
-        for name, values in vars(again).items():
+        again = again._replace(x=again.x * size, price=again.price / size)
+        for name, values in again._asdict().items():
             getattr(ends, name)[open_] = values
     rows = np.flatnonzero(ends.status != Status.SOLVED)
     if not len(rows):
@@ -187,7 +187,7 @@ def _least_violation(p: Programs, backend: str) -> Ends:
     floor = np.concatenate([-free[:, :e], np.zeros((k, c))], axis=-1)
     relaxed = little.with_slack(np.ones((k, e + c)), floor, free)
     found = solved_side_by_side(relaxed, np.ones((k, e + c * d)), backend)
-    return replace(found, x=found.x[:, :n], price=found.price[:, :n])
+    return found._replace(x=found.x[:, :n], price=found.price[:, :n])
 
 
 MIN_BOX_MARGIN, MAX_BOX_MARGIN = 1e-8, 1e-4  # of t: solutions lie in a box wider by the first, or 10 times as much

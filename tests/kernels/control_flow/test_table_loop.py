@@ -7,7 +7,7 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.table_loop import Block, Rows, RowType, Run, map_rows, table_loop
+from myoquat.kernels.control_flow.table_loop import Block, Rows, RowType, Run, map_rows, over_rows, table_loop
 from myoquat.kernels.tracing.context import becomes_loops
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
@@ -225,3 +225,43 @@ def test_only_kernels_that_are_traced_have_loops(rng):
     kernels.compile(formula, {"x": 3})
     kernels.compile(lambda x: jacobian_at(formula, x), {"x": 3})
     assert seen == [False, True, False]
+
+
+def summed(record, x, scale, least):
+    """Numbers, one more and a condition of every row, and two sums over rows."""
+    y = record["a"] * x[..., None] * scale[..., None, :]
+    low = x < least[..., None]
+    return (y, x + least[..., None], low), (np.sum(y, axis=-2), np.sum(np.where(low, x * x, x), axis=-1))
+
+
+def sums_of(n, group):
+    """A formula of a (n, 3), x (n,), which is an array of its own and of the formula's inputs, and a scale."""
+
+    def formula(a, x, scale, least):
+        (y, more, low), sums = over_rows(summed, [{"a": a}, x], [scale, least], group=group)
+        (z, *_), again = over_rows(summed, [{"a": y}, np.where(low, x, more)], [sums[0], least], group=group)
+        return {"z": z, "sums": np.concatenate([*again[:1], sums[1][..., None], again[1][..., None]], axis=-1)}
+
+    return formula, {"a": (n, 3), "x": n, "scale": 3, "least": ()}
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize(("n", "group"), [(0, 2), (1, 2), (5, 1), (6, 3), (7, 3), (3, 4)])
+def test_rows_in_groups_give_what_one_call_for_all_gives(n, group, lanes):
+    """Also where rows are read as inputs of the kernel, which stay where they are, and as results before."""
+    formula, sizes = sums_of(n, group)
+    given = [RNG.normal(size=(13, *np.atleast_1d(shape))) for shape in ((n, 3), n, 3)] + [RNG.normal(size=13)]
+    kernel = kernels.compile(formula, sizes, lanes=lanes)
+    for found, wanted in zip(kernel(*given), formula(*given).values(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+
+
+def test_sums_over_rows_have_derivatives():
+    formula, sizes = sums_of(3, 2)
+    kernel = kernels.compile(formula, sizes)
+    given = [RNG.normal(size=np.atleast_1d(shape)) for shape in ((3, 3), 3, 3)] + [np.array(0.3)]
+    slope = kernel.jacobian(["sums"], ["x"])(*given)
+    wanted = differences(lambda x: formula(given[0], x, *given[2:])["sums"], given[1])
+    np.testing.assert_allclose(slope, wanted, rtol=1e-6, atol=1e-7)
+    flat = kernel.casadi_function(*(np.reshape(x, (-1, 1)) for x in given))
+    np.testing.assert_allclose(np.ravel(flat[1].full()), formula(*given)["sums"], rtol=1e-12)

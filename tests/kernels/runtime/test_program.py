@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.kernels import Program, while_loop
+from myoquat.kernels import Program
 
 BODIES, MUSCLES = 4, 11
 
@@ -31,15 +31,18 @@ STRENGTH, OFFSET = RNG.uniform(1, 2, MUSCLES), RNG.normal(size=(MUSCLES, 3))
 
 @pytest.fixture
 def program():
-    made = Program("limb", {"q": BODIES, "a": MUSCLES, "gravity": 3})
+    made = Program("limb", {"q": BODIES, "a": MUSCLES, "gravity": (1, 3)})
     made.formula(poses, ["q"], {"pose": (BODIES, 3)})
     made.reserve({"length": MUSCLES})
     made.table(
         muscle,
         MUSCLES,
-        gather={"ends": ("pose", ENDS), "activation": ("a", np.arange(MUSCLES))},
+        gather={
+            "ends": ("pose", ENDS),
+            "activation": ("a", np.arange(MUSCLES)),
+            "gravity": ("gravity", np.zeros(MUSCLES, dtype=int)),
+        },
         parameters={"strength": STRENGTH, "offset": OFFSET},
-        shared=["gravity"],
         add={"force": ("load", ENDS)},
         store={"length": ("length", np.arange(MUSCLES))},
         buffers={"load": (BODIES, 3)},
@@ -51,7 +54,7 @@ def program():
 @pytest.fixture
 def states():
     rng = np.random.default_rng(6)
-    return rng.normal(size=(21, BODIES)), rng.uniform(size=(21, MUSCLES)), rng.normal(size=3)
+    return rng.normal(size=(21, BODIES)), rng.uniform(size=(21, MUSCLES)), rng.normal(size=(1, 3))
 
 
 def test_a_table_is_a_loop_over_its_elements(program, states):
@@ -60,7 +63,7 @@ def test_a_table_is_a_loop_over_its_elements(program, states):
     for k, (q, a) in enumerate(zip(*states[:2], strict=True)):
         wanted, lengths = np.zeros((BODIES, 3)), 0.0
         for ends, activation, strength, offset in zip(ENDS, a, STRENGTH, OFFSET, strict=True):
-            found = muscle(poses(q)[ends], activation, strength, offset, states[2])
+            found = muscle(poses(q)[ends], activation, strength, offset, states[2][0])
             wanted[ends] += found["force"]
             lengths += found["length"]
         np.testing.assert_allclose(load[k], wanted, rtol=1e-13, atol=1e-14)
@@ -73,66 +76,6 @@ def test_lanes_give_the_same_bits_and_no_state_remembers_the_last(program, state
     assert all(np.array_equal(r, results[0]) for r in results)
     kernel = program.compile(["load"], lanes=8)
     assert np.array_equal(kernel(*states), kernel(*states))
-
-
-def test_stages_repeat_until_every_state_is_done():
-    """Roots by Newton's method, each as by itself, with the smallest and the number of iterations of a nested repeat.
-    Many states side by side in NumPy give the same."""
-    made = Program("roots", {"a": 3})
-    made.formula(lambda a: (a, 0.0 * a[..., 0] + 1.0, 0.0 * a[..., 0]), ["a"], {"x": 3, "on": (), "iterations": ()})
-    with made.repeat(60, "on", {"x": "next", "on": "still", "iterations": "more"}):
-        made.formula(
-            lambda a, x, iterations, on: (
-                np.where(on[..., None] > 0, 0.5 * (x + a / x), x),
-                np.where(np.max(np.abs(x * x - a), axis=-1) > 1e-12, 1.0, 0.0),
-                iterations + on,
-            ),
-            ["a", "x", "iterations", "on"],
-            {"next": 3, "still": (), "more": ()},
-        )
-        with made.repeat(1, "still"):
-            made.formula(lambda x: x + 1.0, ["x"], ["never_less"])
-    made.table(
-        lambda x: x - 1.0,
-        3,
-        gather={"x": ("x", np.arange(3))},
-        least={"output0": ("least", np.zeros(3, dtype=int))},
-        buffers={"least": 1},
-    )
-    outputs = ["x", "iterations", "least"]
-    a = np.random.default_rng(1).uniform(0.2, 100.0, (13, 3))
-    kernel = made.compile(outputs)
-    x, iterations, least = kernel(a)
-    np.testing.assert_allclose(x, np.sqrt(a), rtol=1e-12)
-    np.testing.assert_allclose(least[:, 0], np.minimum(x - 1.0, 0.0).min(-1))
-    assert iterations.min() < iterations.max() < 20
-    np.testing.assert_array_equal(kernel(a[4])[0], x[4])
-    for one, many in zip(made.side_by_side({"a": a}, outputs), (x, iterations, least), strict=True):
-        np.testing.assert_allclose(one, many, rtol=1e-12)
-    with pytest.raises(ValueError, match="no buffer 'off'"), made.repeat(2, "off"):
-        pass
-
-
-@pytest.mark.parametrize("lanes", [1, 8])
-def test_a_stage_repeats_beside_a_solver(lanes):
-    """Its functions take one block of states at a time, as do those of the solver then: roots by Newton's method, to
-    which a repeated stage adds ones up to a bound."""
-
-    def root(a):
-        def better(x, a):
-            return 0.5 * (x + a / x)
-
-        return while_loop(lambda x: np.abs(x * x - a) > 1e-12 * a, better, 1.0 + 0.0 * a, a, max_steps=60)
-
-    made = Program("rooted", {"a": ()})
-    made.formula(lambda a: (root(a), 1.0 + 0.0 * a), ["a"], {"x": (), "on": ()})
-    with made.repeat(60, "on", {"x": "next", "on": "still"}):
-        made.formula(
-            lambda x: (np.where(x < 20.0, x + 1.0, x), np.where(x < 20.0, 1.0, 0.0)), ["x"], {"next": (), "still": ()}
-        )
-    a = np.random.default_rng(2).uniform(0.2, 100.0, 75)
-    wanted = np.sqrt(a) + np.ceil(20.0 - np.sqrt(a))
-    np.testing.assert_allclose(made.compile(["x"], lanes=lanes)(a), wanted, rtol=1e-11)
 
 
 def test_a_table_walks_a_chain():
@@ -154,7 +97,7 @@ def test_a_table_walks_a_chain():
 
 
 def test_a_row_that_all_elements_read_is_there_for_each():
-    """They may join it to numbers of their own, side by side in NumPy, too."""
+    """They may join it to numbers of their own."""
     made = Program("pairs", {"x": (1, 2)})
     made.table(
         lambda row, own: np.concatenate([row, own], axis=-1),
@@ -164,9 +107,8 @@ def test_a_row_that_all_elements_read_is_there_for_each():
         store={"output0": ("joined", np.arange(3))},
         buffers={"joined": (3, 3)},
     )
-    (joined,) = made.side_by_side({"x": np.array([[[7.0, 8.0]]])}, ["joined"])
-    np.testing.assert_array_equal(joined, [[[7, 8, 0], [7, 8, 1], [7, 8, 2]]])
-    np.testing.assert_array_equal(made.compile(["joined"])(np.array([[7.0, 8.0]])), joined[0])
+    joined = made.compile(["joined"])(np.array([[7.0, 8.0]]))
+    np.testing.assert_array_equal(joined, [[7, 8, 0], [7, 8, 1], [7, 8, 2]])
 
 
 def test_mistakes_are_named():
