@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.data import Motion
+from myoquat.data import Forces, Motion
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 
@@ -41,6 +41,12 @@ def limbs(mass=1.0, **coordinates):
     above = zip(coordinates.items(), ("ground", *coordinates), (0.0, *(-0.4,) * len(coordinates)), strict=False)
     bodies = (on_hinge(name, "z", angle, parent, (0.0, y, 0.0), **bone) for (name, angle), parent, y in above)
     return ArticulatedSystem(tuple(bodies), gravity=(0.0, -9.81, 0.0))
+
+
+def pushing(body, time, force, point=ORIGIN, frames=("ground", "ground")):
+    """A load "push" with forces (3,) or (t, 3) at points, in the axes of one frame and about the origin of another."""
+    force, point = (np.broadcast_to(np.asarray(x, dtype=float), (len(time), 3))[:, None] for x in (force, point))
+    return Forces(time, ("push",), (body,), force, point, 0 * force, frames[:1], frames[1:])
 
 
 def at_rest(model, time=(0.0, 0.1), poses=None):

@@ -23,12 +23,12 @@ from myoquat.analysis.control import (
 from myoquat.analysis.control.points import interpolated_rows
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.recruitment import metabolic_power
-from myoquat.data import Emg, Forces, Orientations
+from myoquat.data import Emg, Orientations
 from myoquat.joints import quaternion_exp, rotation_matrix
 from myoquat.muscle import PathPoint
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
 from myoquat.muscle.laws import Thelen2003
-from tests.bodies import on_ball, on_hinge, on_slide
+from tests.bodies import on_ball, on_hinge, on_slide, pushing
 
 SLOW = {"weight": 1e-6}
 EMG = Emg([0.0, 0.2, 0.4], ("biceps",), [[0.2], [0.6], [0.1]], "1")
@@ -125,8 +125,7 @@ def ball():
 def test_contact_forces_follow_a_plate_and_carry_the_weight():
     model = ball()
     assert mq.muscle.contact_forces(model, [0.05], [0.0])[0, 2] > 100.0
-    push, none = np.tile([[[0.0, 0.0, 20.0]]], (2, 1, 1)), np.zeros((2, 1, 3))
-    plate = Forces([0.0, 0.3], ("plate",), ("ball",), push, none, none)
+    plate = pushing("ball", [0.0, 0.3], (0.0, 0.0, 20.0))
     problem = Problem(
         model, 0.3, (TrackContactForces(plate),), 5, torques={"height_dot": 10.0},
         initial={"height_dot": 0.0}, bounds={"height": (0.05, 0.2)},

@@ -6,19 +6,13 @@ import scipy.integrate
 
 import myoquat as mq
 from myoquat.analysis.control import BoundaryConstraint, Effort, IntegralGoal, Problem, Refinement
-from myoquat.data import Forces
-from tests.bodies import on_hinge, on_slide
+from tests.bodies import on_hinge, on_slide, pushing
+
+X = (1.0, 0.0, 0.0)
 
 SLED = on_slide("block", "x", "x")
 ROD = on_hinge("rod", "y", "a", inertia=0.1)
 REST_TO_REST = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
-
-
-def pushing(body, time, along_x, at=(0.0, 0.0, 0.0), point_frame="ground"):
-    force = np.zeros((len(time), 1, 3))
-    force[:, 0, 0] = along_x
-    point = np.broadcast_to(at, force.shape)
-    return Forces(time, ("push",), (body,), force, point, np.zeros_like(force), ("ground",), (point_frame,))
 
 
 @pytest.mark.parametrize("transcription", ["hermite_simpson", "midpoint", "shooting"])
@@ -27,7 +21,7 @@ def test_loads_follow_an_unknown_duration(transcription):
     two_seconds = BoundaryConstraint("two", lambda first, last, duration: duration - 2.0)
     problem = Problem(
         mq.ArticulatedSystem((SLED,)), (0.5, 2.5), (Effort(),), 20, transcription, constraints=(two_seconds,),
-        loads=pushing("block", time, time), torques=("x_dot",), **REST_TO_REST,
+        loads=pushing("block", time, np.outer(time, X)), torques=("x_dot",), **REST_TO_REST,
     )  # fmt: skip
     solution = problem.solve()
     # x'' = u + t with x'' = 1.5 (1 - t): the integral of (1.5 - 2.5 t)^2 over 2 s is 37/6
@@ -38,7 +32,7 @@ def test_loads_follow_an_unknown_duration(transcription):
 def test_a_load_of_two_rows_holds_over_an_unknown_duration():
     late = {"duration": (1.0, 1.0 + 1e-9)}
     fixed = {"duration": 1.0}
-    load = pushing("block", np.array([0.0, 2.0]), 3.0)
+    load = pushing("block", [0.0, 2.0], (3.0, 0.0, 0.0))
     found = [
         Problem(mq.ArticulatedSystem((SLED,)), goals=(Effort(),), intervals=4, loads=load, torques=("x_dot",),
                 **ends, **REST_TO_REST).solve().objective
@@ -50,7 +44,7 @@ def test_a_load_of_two_rows_holds_over_an_unknown_duration():
 
 
 def test_loads_cover_the_greatest_duration():
-    load = pushing("block", np.array([0.0, 2.0]), 1.0)
+    load = pushing("block", [0.0, 2.0], X)
     model = mq.ArticulatedSystem((SLED,))
     with pytest.raises(ValueError, match="the loads cover 0 to 2 s; they are wanted from 0 to 3 s"):
         Problem(model, (0.5, 3.0), (Effort(),), loads=load, torques=("x_dot",))
@@ -71,7 +65,8 @@ def test_goals_with_data_of_their_own_need_a_fixed_duration():
 
 
 def test_forward_simulation_applies_loads_at_the_moving_pose():
-    load = pushing("rod", np.linspace(0, 1, 201), np.linspace(30.0, 60.0, 201), (1.0, 0.0, 0.0), "rod")
+    time = np.linspace(0, 1, 201)
+    load = pushing("rod", time, np.outer(30.0 + 30.0 * time, X), X, ("ground", "rod"))
     problem = Problem(
         mq.Model(mq.ArticulatedSystem((ROD,))), 1.0, (Effort(),), 20, "gauss", torques=("a_dot",), loads=load,
         initial={"a": 0.0, "a_dot": 0.0}, final={"a": 2.0, "a_dot": 0.0},

@@ -25,8 +25,8 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     TrackPose,
 )
-from myoquat.data import Forces, Motion
-from tests.bodies import on_ball
+from myoquat.data import Motion
+from tests.bodies import ORIGIN, on_ball, pushing
 
 
 def rate(point):
@@ -129,11 +129,6 @@ def of_arm(**options):
     return lambda: Problem(arm(), 1.0, (Effort(),), **options)
 
 
-def pushed(*frames):
-    zeros = np.zeros((2, 1, 3))
-    return Forces([0.0, 1.0], ("push",), frames[:1], zeros, zeros, zeros, *frames[1:])
-
-
 WRONG = [
     (ValueError, of_arm(torques={"A.omega_x": 0.0}), "the scale of 'A.omega_x' must be finite and not 0"),
     (ValueError, of_arm(torques={"A.omega_x": np.nan}), "the scale of 'A.omega_x' must be finite and not 0"),
@@ -141,8 +136,12 @@ WRONG = [
     (ValueError, of_arm(initial={"q": arm().start, "A": [1.0, 0, 0, 0]}), "'A' is given twice, by its name and by 'q'"),
     (ValueError, of_arm(bounds={"A.Q0": (0, 1)}), "component of a quaternion"),
     (ValueError, of_arm(initial={"A": [1.0, 1.0, 0, 0]}), "unit quaternion"),
-    (ValueError, of_arm(loads=pushed("C")), "no body for the load 'push': 'C'"),
-    (ValueError, of_arm(loads=pushed("B", ("ground",), ("elsewhere",))), "no body for the load 'push': 'elsewhere'"),
+    (ValueError, of_arm(loads=pushing("C", [0.0, 1.0], ORIGIN)), "no body for the load 'push': 'C'"),
+    (
+        ValueError,
+        of_arm(loads=pushing("B", [0.0, 1.0], ORIGIN, frames=("ground", "elsewhere"))),
+        "no body for the load 'push': 'elsewhere'",
+    ),
     (ValueError, of_arm(parameters={"bodies.A.mass": (2.0, 1.0)}), "parameters: bodies.A.mass': the bounds contradict"),
     (
         ValueError,

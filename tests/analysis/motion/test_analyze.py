@@ -12,13 +12,15 @@ import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.data import load_table, motion_from_states, save_table
+from myoquat.apps.opensim_tools.moving import assembled_motion
+from myoquat.data import Motion, load_table, motion_from_states, save_table
 from myoquat.data.setups import read_setup
 from myoquat.data.storage import write_motion
 from myoquat.joints import ModelError
-from myoquat.joints.functions import Linear
+from myoquat.joints.functions import Linear, Polynomial
 from myoquat.muscle import Muscle, PathPoint, PrescribedInput, equilibrium_states
 from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.laws import Blankevoort1991, Ligament, Millard2012, PathSpring
 from myoquat.muscle.states import state_names
 from tests.analysis.motion.conftest import edited
@@ -195,6 +197,25 @@ def test_a_driven_coordinate_takes_its_driver_along(leg, tmp_path):
     )
     assert driver.abs().to_numpy().max() > 0.05
     np.testing.assert_allclose(driven * coupler.function.factor, driver, atol=1e-12)
+
+
+TIME = np.linspace(0.0, 0.2, 5)
+KNEE, SPEED = np.sin(3 * TIME), 3 * np.cos(3 * TIME)
+
+
+@pytest.mark.parametrize("columns", [("knee",), ("knee", "beta")])
+def test_a_coupler_drives_its_coordinate_whatever_the_table_has(tmp_path, columns):
+    """beta = 0.1 + knee / 2 + 2 knee^2, in closed form; the table lacks it, or has it wrong: in degrees, for example,
+    which is far away."""
+    follower = Coupler("slides", "beta", "knee", Polynomial((0.1, 0.5, 2.0)))
+    model, path = mq.Model(limbs(shin="knee", patella="beta"), couplers=(follower,)), tmp_path / "motion.sto"
+    save_table(pd.DataFrame(dict.fromkeys(columns, KNEE), index=pd.Index(TIME, name="time")), path, in_degrees=False)
+    wrong = Motion(model, TIME, np.stack([KNEE, 300.0 + 0.7 * KNEE], axis=1), np.stack([SPEED, 0.0 * SPEED], axis=1))
+    message = "has no column for beta: couplers" if len(columns) == 1 else "is off coordinate coupler 'slides' by 300"
+    with pytest.warns(MotionWarning, match=message):
+        found = assembled_motion(model, wrong, path)
+    np.testing.assert_allclose(found.q, np.stack([KNEE, 0.1 + KNEE / 2 + 2 * KNEE**2], axis=1), atol=1e-9)
+    np.testing.assert_allclose(found.u, np.stack([SPEED, (0.5 + 4 * KNEE) * SPEED], axis=1), atol=1e-9)
 
 
 THEIRS = """

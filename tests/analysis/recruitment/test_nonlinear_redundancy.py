@@ -42,6 +42,12 @@ class Posed:
         steps = [self.forces(np.clip(a + side * n * h, LEAST, 1.0)) for n in range(3)]
         return side * (-3 * steps[0] + 4 * steps[1] - steps[2]) / (2 * h)
 
+    def assert_stationary(self, a, paid, tolerance):
+        """No activation can move either way for less effort, if tensions are paid for."""
+        up, down = (2 * a - paid * self.slopes(a, side) for side in (1.0, -1.0))
+        assert (up[a < 1 - 1e-5] > -tolerance).all()
+        assert (down[a > LEAST + 1e-5] < tolerance).all()
+
     def effort(self, a):
         """That of activations, reserves making up for the rest."""
         rest = (self.torque - self.arms @ self.forces(a)) / STRENGTH
@@ -76,10 +82,7 @@ def test_fast_motions_meet_the_conditions_of_the_posed_problem(fast):
         assert found.effort[k] == pytest.approx((a**2).sum() + (c**2).sum(), rel=1e-9)
         price = found.price[k]
         np.testing.assert_allclose(2 * c, STRENGTH * price, rtol=1e-4, atol=1e-4)
-        up, down = (2 * a - (price @ posed.arms) * posed.slopes(a, side) for side in (1.0, -1.0))
-        tolerance = 1e-4 * max(np.abs(2 * a).max(), 1.0)
-        assert (up[a < 1 - 1e-5] > -tolerance).all()
-        assert (down[a > LEAST + 1e-5] < tolerance).all()
+        posed.assert_stationary(a, price @ posed.arms, 1e-4 * max(np.abs(2 * a).max(), 1.0))
         flat += int((posed.forces(np.full(6, 0.2)) <= 0).sum())
     assert flat > draws(6, 20)  # muscles that do not pull over a range of activations
 
@@ -181,9 +184,7 @@ def test_a_cone_meets_the_conditions_of_the_posed_problem():
         assert abs(pull @ force) < 1e-5 * max(np.linalg.norm(pull) * size, 1.0)
         np.testing.assert_allclose(2 * found.reserve[k] / STRENGTH, STRENGTH * found.price[k], atol=1e-5)
         paid = found.price[k] @ posed.arms + pull @ np.stack([line[k] for line in lines], axis=-1)
-        up, down = (2 * a - paid * posed.slopes(a, side) for side in (1.0, -1.0))
-        assert (up[a < 1 - 1e-5] > -1e-3).all()
-        assert (down[a > LEAST + 1e-5] < 1e-3).all()
+        posed.assert_stationary(a, paid, 1e-3)
 
 
 @pytest.mark.parametrize("effort", [Effort(3.0, of="stress"), Effort(1.5), Effort(np.inf)])

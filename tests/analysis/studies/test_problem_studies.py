@@ -10,8 +10,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import Duration, Effort, Equations, Ipopt, OwnGoal, Problem
 from myoquat.analysis.studies import ProblemStudy, StoreError, open_results, verify_results
-from myoquat.data import Forces
-from tests.bodies import on_slide
+from tests.bodies import on_slide, pushing
 
 MODEL = mq.Model(mq.ArticulatedSystem((on_slide("block", "x", "x"),)))
 ENDS = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
@@ -109,17 +108,12 @@ def test_a_damaged_solution_is_found_again(problem, tmp_path):
         verify_results(folder)
 
 
-def pushed(force):
-    time, none = np.array([0.0, 1.0]), np.zeros((2, 1, 3))
-    return Forces(time, ("push",), ("block",), none + np.array([force, 0.0, 0.0]), none, none)
-
-
 OTHERS = {
     "goals": {"goals": (Effort(weight=100.0),)},
     "final": {"final": {"x": 5.0, "x_dot": 0.0}},
     "initial": {"initial": {"x": 0.5, "x_dot": 0.0}},
     "bounds": {"bounds": {"x": (-1.0, 7.0)}},
-    "loads": {"loads": pushed(2.0)},
+    "loads": {"loads": pushing("block", [0.0, 1.0], (2.0, 0.0, 0.0))},
     "intervals": {"intervals": 7},
     "transcription": {"transcription": "trapezoid"},
     "torques": {"torques": {"x_dot": 2.0}},
@@ -130,9 +124,16 @@ OTHERS = {
 
 @pytest.mark.parametrize("field", OTHERS)
 def test_results_of_another_problem_are_not_taken_for_those_of_this_one(problem, tmp_path, field):
-    loaded = replace(problem, loads=pushed(1.0), goals=(Effort(weight=1.0),))
+    loaded = replace(problem, loads=pushing("block", [0.0, 1.0], (1.0, 0.0, 0.0)), goals=(Effort(weight=1.0),))
     study_of(loaded, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "solved")
-    other = replace(loaded, **({"loads": pushed(1.0), "duration": 0.5} if field == "duration" else OTHERS[field]))
+    other = replace(
+        loaded,
+        **(
+            {"loads": pushing("block", [0.0, 1.0], (1.0, 0.0, 0.0)), "duration": 0.5}
+            if field == "duration"
+            else OTHERS[field]
+        ),
+    )
     with pytest.raises(ValueError, match=f"another study; what differs: .*{field}"):
         study_of(other, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "solved", resume=True)
 
