@@ -46,7 +46,6 @@ def load_numbers_at(loads: Forces, t: Array) -> Array:
 
 
 Costs = tuple[Mapping[str, Goal], Array]  # goals by name, and the share (b,) of each instance in them
-NO_COSTS: Costs = {}, np.zeros(0)
 
 
 @frozen(eq=False)
@@ -262,7 +261,7 @@ class Discretization:
         return blocks
 
     def _block(self, name: str, slots: Sequence[Slot], formula: Between, data: Sequence[Array], rows: Rows,
-               content: Hashable, costs: Costs = NO_COSTS) -> Block:  # fmt: skip
+               content: Hashable, costs: Costs | None = None) -> Block:  # fmt: skip
         """A block of this program alone (`assembled`)."""
 
         def own(values: Values, data: Sequence[Array], durations: list[Array], bound: list[Statement]) -> RowsAndTerms:
@@ -414,7 +413,7 @@ OfParts = Callable[[Values, Sequence[Array], list[Array], list[Statement]], Rows
 
 def assembled(
     name: str, parts: Sequence[Part], formula: OfParts, data: Sequence[Array], rows: Rows, content: Hashable,
-    costs: Costs = NO_COSTS,
+    costs: Costs | None = None,
 ) -> Block:  # fmt: skip
     """A block of instances (b,) of a formula, which computes with `content` beside its conditions and goals.
 
@@ -454,7 +453,7 @@ def assembled(
             values[k]["q"] = bound[i].plant.displaced(reference, values[k]["z"])
         return formula(values, given[len(posed) : len(given) - len(parts)], durations, bound)
 
-    (goals, shares), plant = costs, parts[0][0].statement.plant
+    (goals, shares), plant = costs or ({}, np.ones(count)), parts[0][0].statement.plant
     keys += [(type(goal).__name__, getattr(goal, "mean", False), goal.content(plant)) for goal in goals.values()]
     limits = np.concatenate([np.zeros((len(rows.names), 2)), *(c.interval for c in rows.conditions)])
     return Block(

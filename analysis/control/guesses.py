@@ -47,12 +47,7 @@ def _fitted(statement: Statement) -> list[Motion]:
     such goals, and where poses are no unknowns."""
     plant, span = statement.plant, statement.duration
     followed = [goal for goal in statement.goals if isinstance(goal, (TrackMarkers, TrackOrientations))]
-    if (
-        not followed
-        or not isinstance(plant, ModelPlant)
-        or not isinstance(plant.model, Model)
-        or len(statement.layout.nodes) < 2
-    ):
+    if not followed or not isinstance(plant, ModelPlant) or not isinstance(plant.model, Model):
         return []
     times = statement.times(span[0], statement.layout.nodes)
     first, weights, data, sensors = dict[type, Any](), dict[str, float](), list[Any](), ()

@@ -454,7 +454,7 @@ def check_finite(discretization: Discretization, x: Array) -> None:
         values = program.values(x)
     for block, found in zip(program.blocks, values, strict=True):
         for output, names in (("terms", block.term_names), ("rows", block.row_names)):
-            wrong = ~np.isfinite(found[output]) if output in found else np.zeros((0, 0), dtype=bool)
+            wrong = ~np.isfinite(found[output])
             if wrong.any():
                 k, i = map(int, np.argwhere(wrong)[0])
                 fraction, at = float(block.times[k, i if output == "rows" else 0]), ""

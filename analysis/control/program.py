@@ -73,7 +73,8 @@ class Block:
     def evaluated(self, kernel: str, x: Array) -> dict[str, Array]:
         """ "rows" and "terms" at the variables x of the program: of "value" (b, n), of "jacobian" (b, nonzeros)."""
         found = getattr(self.kernels, kernel)(x[self.variables], self.data)
-        return dict(zip(self.outputs, found if isinstance(found, tuple) else (found,), strict=True))
+        none = dict.fromkeys(("rows", "terms"), np.zeros((len(self.data), 0)))
+        return none | dict(zip(self.outputs, found if isinstance(found, tuple) else (found,), strict=True))
 
     def pattern(self, output: str) -> tuple[Array, Array]:
         """Rows and columns within an instance of the nonzeros of the Jacobian of "rows" or "terms"."""
@@ -175,11 +176,11 @@ class Program:
     def objective(self, x: Array) -> float:
         """The objective."""
         both = zip(self.values(x), self.blocks, strict=True)
-        return float(sum(np.sum(values["terms"] * block.weights) for values, block in both if "terms" in values))
+        return float(sum(np.sum(values["terms"] * block.weights) for values, block in both))
 
     def constraints(self, x: Array) -> Array:
         """(rows,) the constraints."""
-        return np.concatenate([np.zeros(0), *(part["rows"].ravel() for part in self.values(x) if "rows" in part)])
+        return np.concatenate([np.zeros(0), *(part["rows"].ravel() for part in self.values(x))])
 
     # ---- first derivatives -----------------------------------------------------------------------------------
 
@@ -187,7 +188,7 @@ class Program:
         """(size,) of the objective."""
         found = np.zeros(self.size)
         for block, slopes in zip(self.blocks, self.values(x, "jacobian"), strict=True):
-            if "terms" in slopes:
+            if block.term_names:
                 rows, columns = block.pattern("terms")
                 values = slopes["terms"] * block.weights[:, rows]
                 variables = block.variables[:, columns].ravel()
@@ -206,8 +207,7 @@ class Program:
 
     def jacobian(self, x: Array) -> Array:
         """(nonzeros,) of the constraints' Jacobian."""
-        slopes = self.values(x, "jacobian")
-        return self.jacobian_pattern.sums([part["rows"] for part in slopes if "rows" in part])
+        return self.jacobian_pattern.sums([part["rows"] for part in self.values(x, "jacobian")])
 
     def jacobian_matrix(self, x: Array) -> Any:
         """(rows, size) the constraints' Jacobian, a sparse matrix of SciPy."""

@@ -533,9 +533,8 @@ def goals_at(program: Program, x: Array) -> dict[str, float]:
     """The cost of every goal at the variables x, with its weight."""
     goals = dict[str, float]()
     for block, values in zip(program.blocks, program.values(x), strict=True):
-        if "terms" in values:
-            sums = np.sum(values["terms"] * block.weights, axis=0)
-            goals |= zip(block.term_names, map(float, sums), strict=True)
+        sums = np.sum(values["terms"] * block.weights, axis=0)
+        goals |= zip(block.term_names, map(float, sums), strict=True)
     return goals
 
 
