@@ -6,8 +6,8 @@ ones follow. An overlap writes the same values again. In the last block of state
 the last state's row. They hold the same state and hence the same results. So no lane works on invented numbers, and
 nothing needs a mask.
 
-Rows are moved by functions that are the same in every kernel, so that a process compiles them once: those of short rows
-know their length, and that of long ones takes it as an argument. In place, they were nine tenths of a small kernel.
+Rows of a length are moved by a function that is the same in every kernel, so that a process compiles it once. In
+place, they were nine tenths of a small kernel.
 """
 
 import ctypes
@@ -20,8 +20,7 @@ import numpy as np
 from .compaction import handed, padded
 from .ir import Builder, Module
 
-_MAX_BLOCKS_OF_KNOWN_LENGTH = 2  # column blocks up to which a function for any length would take noticeably longer
-_MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
+_MAX_UNROLLED_BLOCKS = 2  # column blocks beyond which they are walked in a loop
 
 
 class Rows(NamedTuple):
@@ -49,32 +48,24 @@ def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, be
     if b.lanes == 1 and not behind:
         _Transfer(b, slots).move(rows.addresses(b), length, reading)
         return
-    known = not behind and length <= _MAX_BLOCKS_OF_KNOWN_LENGTH * b.lanes
-    name = "read" if reading else "write"
-    values: dict[str, str | int] = {"ptr %rows": rows.first, "ptr %slots": slots}
-    if known and rows.following is None:
-        name, inside = f"{name}_{length}_dense_rows", Rows("%rows", 8 * length, None)
+    name = f"{'read' if reading else 'write'}_{length}_{'scattered' if behind else 'rows'}"
+    values, inside = {"ptr %rows": rows.first, "ptr %slots": slots}, Rows("%rows", 8 * length, None)
+    if rows.following is None:
+        name = f"{name}_dense"
     else:
-        values |= {"i64 %stride": rows.stride, "i64 %following": rows.following or b.lanes - 1}
-        name, inside = f"{name}_{length}_rows" if known else f"{name}_rows", Rows("%rows", "%stride", "%following")
-    if not known:
-        values["i64 %length"] = length
+        values |= {"i64 %stride": str(rows.stride), "i64 %following": rows.following}
+        inside = Rows("%rows", "%stride", "%following")
     if behind:
-        offsets = np.array(behind, dtype=np.int64) * (8 * b.lanes)
-        name, values["ptr %offsets"] = f"{name}_scattered", f"@{b.module.constants(offsets)}"
+        values["ptr %offsets"] = f"@{b.module.constants(np.array(behind, dtype=np.int64) * (8 * b.lanes))}"
 
     def define() -> None:
         own = b.module.builder()
-        transfer, addresses = _Transfer(own, "%slots", "%offsets" if behind else ""), inside.addresses(own)
-        if known:
-            transfer.move(addresses, length, reading)
-        else:
-            transfer.move_any(addresses, reading)
+        _Transfer(own, "%slots", "%offsets" if behind else "").move(inside.addresses(own), length, reading)
         own.line("ret void")
         b.module.define(name, "void", ", ".join(values), own, shared=True)
 
-    given = ", ".join(f"{parameter.split()[0]} {value}" for parameter, value in values.items())
     b.module.once(name, define)
+    given = ", ".join(f"{parameter.split()[0]} {value}" for parameter, value in values.items())
     b.line(f"call void @{name}({given})")
 
 
@@ -101,16 +92,6 @@ class _Transfer:
         if rest:
             width = rest if rest & (rest - 1) == 0 else width
             self.move_block(rows, str(length - width), width, reading)
-
-    def move_any(self, rows: list[str], reading: bool) -> None:
-        """All columns of rows of %length numbers, at least W, in blocks of W columns, the last of which may overlap the
-        one before it."""
-        b = self.b
-        whole = b.let(f"and i64 %length, {-b.lanes}")
-        with b.loop(0, whole, b.lanes) as column:
-            self.move_block(rows, column, b.lanes, reading)
-        with b.when(b.let(f"icmp ne i64 {whole}, %length")):
-            self.move_block(rows, b.let(f"sub i64 %length, {b.lanes}"), b.lanes, reading)
 
     def move_block(self, rows: list[str], column: str, width: int, reading: bool) -> None:
         """The columns from `column` on, as many as `width`."""

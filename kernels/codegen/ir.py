@@ -121,14 +121,11 @@ class _Part(NamedTuple):
     entries: "list[_Entry | tuple[str, _Part]]"
     result: Any
 
-    @property
-    def characters(self) -> int:
-        """Of its own entries."""
-        return sum(len(entry.text) for entry in self.entries if isinstance(entry, _Entry))
-
 
 _MAX_KEPT_CHARACTERS = 2**24
-_written: BoundedTable[_Part] = BoundedTable(_MAX_KEPT_CHARACTERS, lambda part: part.characters)
+_written: BoundedTable[_Part] = BoundedTable(
+    _MAX_KEPT_CHARACTERS, lambda part: sum(len(entry.text) for entry in part.entries if isinstance(entry, _Entry))
+)
 
 
 class Module:
@@ -200,25 +197,18 @@ class Module:
         """
         part = self._parts.get(name)
         if part is None:
-            new: list[_Part] = []
-
-            def make() -> _Part:
-                self._open.append([])
-                try:
-                    result = write()
-                finally:
-                    entries = self._open.pop()
-                new.append(_Part(entries, result))
-                return new[0]
-
-            part = _written.get((name, self.lanes, self.blocks, self.fma, self.width), make)
-            self._parts[name] = part
-            if not new:
-                self._copy(part)
+            key = name, self.lanes, self.blocks, self.fma, self.width
+            part = self._parts[name] = _written.get(key, lambda: self._wrote(write))
+            self._copy(part)
         if self._open:
             self._open[-1].append((name, part))
         result: T = part.result
         return result
+
+    def _wrote(self, write: Callable[[], Any]) -> _Part:
+        self._open.append([])
+        result = write()
+        return _Part(self._open.pop(), result)
 
     def _copy(self, part: _Part) -> None:
         """Hold the entries of a part, and of those that it needs."""
