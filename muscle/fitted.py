@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, reduce
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from operator import or_
 from typing import Any, ClassVar
 
@@ -12,10 +12,12 @@ from myoquat.core import Array, Record, check_type, check_types, frozen
 from myoquat.joints import ArticulatedSystem, G, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.joints.vectors import matvec, vector
+from myoquat.joints.vectors import vector
 from myoquat.kernels.symbolic.arrays import as_array
 
+from .loads import world_point
 from .points import DrivenPoint, PathPoint
+from .segments.stops import stops_length
 
 
 @frozen
@@ -135,13 +137,14 @@ class PoseVariables(Record):
 
     def names(self, system: ArticulatedSystem) -> tuple[str, ...]:
         """The coordinates of the system on which the variables depend."""
-        quaternions = [name for ball in self.balls for name in system.coordinate_names[_quaternion(system, ball)]]
+        slices = _quaternions(system)
+        quaternions = [name for ball in self.balls for name in system.coordinate_names[slices[ball]]]
         return (*quaternions, *self.coordinates)
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError for a joint without quaternion, an unknown coordinate, and numbers that do not fit."""
         for name in self.balls:
-            if name not in system.body_names or _quaternion_or_none(system, name) is None:
+            if name not in _quaternions(system):
                 message = f"a fitted path needs a quaternion at the joint of body {name!r}; its joint has none"
                 raise ModelError(f"{message}. Fit the paths again for these joints", element=element)
         for name in self.coordinates:
@@ -156,9 +159,9 @@ class PoseVariables(Record):
 
     def values(self, system: ArticulatedSystem, q: Array) -> list[Array]:
         """[(...) each variable] at coordinates q (..., nq): the formula, on floats and symbols."""
-        found: list[Array] = []
+        found, slices = list[Array](), _quaternions(system)
         for ball, C in zip(self.balls, self.centers, strict=True):
-            Q = q[..., _quaternion(system, ball)]
+            Q = q[..., slices[ball]]
             for row in (as_array(C), *G(as_array(C))):  # P0 = C . Q, and the vector part is G(C) Q
                 found.append(np.sum(row * Q, axis=-1))
         for name, (low, high) in zip(self.coordinates, self.intervals, strict=True):
@@ -345,12 +348,8 @@ def straight_length(system: ArticulatedSystem, points: Sequence[PathPoint], q: A
     """(...) length [m] of the straight pieces between points at coordinates q (..., nq): the formula, on floats and
     symbols."""
     poses = system.poses(q)
-    world = [poses[point.body][1] + matvec(poses[point.body][0], point.local(system, q)) for point in points]
-    total: Array = np.zeros(q.shape[:-1])
-    for a, b in pairwise(world):
-        d = b - a
-        total = total + np.sqrt(np.sum(d * d, axis=-1))
-    return total
+    places = [(world_point(poses, point.body, point.local(system, q)),) for point in points]
+    return stops_length(places, [True] * len(places))
 
 
 @frozen
@@ -500,17 +499,7 @@ def _in_one_variable(terms: Sequence[tuple[int, Any]], x: Array) -> Any:
     return total * x**last if last else total
 
 
-def _quaternion(system: ArticulatedSystem, body: str) -> slice:
-    """Where the quaternion of a body's joint lies in q; KeyError without one."""
-    found = _quaternion_or_none(system, body)
-    if found is None:
-        raise KeyError(f"the joint of body {body!r} has no quaternion")
-    return found
-
-
-def _quaternion_or_none(system: ArticulatedSystem, body: str) -> slice | None:
-    """Where the quaternion of a body's joint lies in q, None without one."""
-    i = system.indices.body(body)
-    start = system.bodies[i].joint.facts.quaternion
-    first = system.q_slices[i].start
-    return None if start is None else slice(first + start, first + start + 4)
+def _quaternions(system: ArticulatedSystem) -> dict[str, slice]:
+    """Where the quaternions of joints lie in q, by the names of the bodies."""
+    balls = (body.name for body in system.bodies if body.joint.facts.quaternion is not None)
+    return dict(zip(balls, system.quaternion_slices(), strict=True))
