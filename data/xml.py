@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, overload
@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol, overload
 import numpy as np
 from lxml import etree
 
+from myoquat.core import Array, ArrayLike
 from myoquat.joints import ModelError, euler_from_quaternion
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
@@ -396,9 +397,9 @@ def written(content: Any) -> str:
     return " ".join(repr(float(x)) for x in values)
 
 
-def body_fixed(orientation: Sequence[float]) -> tuple[float, ...]:
+def body_fixed(orientation: ArrayLike) -> Array:
     """A unit quaternion as OpenSim writes orientations: body-fixed angles about x, y, z [rad]."""
-    return tuple(euler_from_quaternion(orientation, "XYZ"))
+    return euler_from_quaternion(orientation, "XYZ")
 
 
 def checked_name(name: str, element: str) -> str:

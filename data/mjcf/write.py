@@ -113,7 +113,7 @@ def _document(model: Model, unwritten: UnwrittenParts) -> Element:
     biases, mobilities, actuators = _add_forces(model, tree), Mobilities(system, tree.refs), Actuators(tree)
     add_tendons(pulling, tree, actuators, mobilities)
     for marker in model.markers:
-        actuators.sites[marker.body, tuple(marker.position)] = tree.add_site(marker.name, marker.body, marker.position)
+        actuators.sites[marker.body, marker.position] = tree.add_site(marker.name, marker.body, marker.position)
     for actuator in model.actuators:
         if actuator in driven and getattr(actuator, "coordinate", None) in (None, *tree.refs):
             actuators.add_actuator(actuator, biases.get(actuator.name))
@@ -127,9 +127,8 @@ def _document(model: Model, unwritten: UnwrittenParts) -> Element:
     add_limits(model, tree, mobilities)
     qpos, qvel = tree.nest()
     if qpos:
-        ctrl, act = tuple(actuators.ctrl) or None, tuple(actuators.act) or None
-        keys = tree.section("keyframe")
-        add_with(keys, "key", name="start", qpos=tuple(qpos), qvel=tuple(qvel), ctrl=ctrl, act=act)
+        inputs = {"ctrl": actuators.ctrl or None, "act": actuators.act or None}
+        add_with(tree.section("keyframe"), "key", name="start", qpos=qpos, qvel=qvel, **inputs)
     return root
 
 
@@ -310,7 +309,7 @@ def add_equalities(tree: Tree, held: dict[str, float]) -> None:
     for name, (leader, polynomial) in rows.items():
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(polynomial.coef)] = polynomial.coef
-        equality = {"name": names.get(name), "joint1": name, "joint2": leader, "polycoef": tuple(given)}
+        equality = {"name": names.get(name), "joint1": name, "joint2": leader, "polycoef": given}
         add_with(tree.section("equality"), "joint", **equality)
 
 
@@ -373,11 +372,11 @@ class Actuators:
         attributes: dict[str, Any]
         pushes = isinstance(actuator, PointActuator)
         if pushes or isinstance(actuator, TorqueActuator):
-            key = (actuator.body, tuple(actuator.point)) if pushes else (actuator.first, (0.0, 0.0, 0.0))
+            key = (actuator.body, actuator.point) if pushes else (actuator.first, (0.0, 0.0, 0.0))
             if key not in self.sites:
                 self.sites[key] = self.tree.add_site(f"{actuator.name}-site", *key)
             push = np.array(actuator.direction if pushes else actuator.axis)
-            gear, none = tuple(map(float, actuator.optimal_force * push / np.linalg.norm(push))), (0.0, 0.0, 0.0)
+            gear, none = actuator.optimal_force * push / np.linalg.norm(push), (0.0, 0.0, 0.0)
             attributes = {"site": self.sites[key], "gear": (*gear, *none) if pushes else (*none, *gear)}
         else:
             attributes = {"joint": actuator.coordinate, "gainprm": (actuator.optimal_force, 0.0, 0.0)}

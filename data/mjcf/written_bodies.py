@@ -97,8 +97,9 @@ class Tree:
         if body.mass or body.shapes or body.name in self._needed or len(children) != 1 or not body.joint.nu:
             return None
         (child,) = children
-        unturned = tuple(child.orientation) == UNTURNED
-        return child if unturned and body.joint.span != "all" and not _offset(child).any() else None
+        return (
+            child if child.orientation == UNTURNED and body.joint.span != "all" and not _offset(child).any() else None
+        )
 
     def _add(self, chain: list[Body]) -> None:
         """Bodies of ours that are one of MuJoCo's: the last one, on the joints of all."""
@@ -108,7 +109,7 @@ class Tree:
         place = np.array(first.position) + _offset(first)
         place = place - rotation_matrix(first.orientation) @ anchors[0]
         world = self.bodies[self.system.ground]  # where it is until `nest`
-        element = add_with(world, "body", name=body.name, pos=tuple(place), quat=first.orientation)
+        element = add_with(world, "body", name=body.name, pos=place, quat=first.orientation)
         for member, anchor in zip(chain, anchors, strict=True):
             self.bodies[member.name] = element
             self._add_joints(element, member, anchor)
@@ -146,7 +147,7 @@ class Tree:
         the element."""
         i, joint, name = self.system.indices.body(body.name), body.joint, body.joint_name or body.name
         q, u = self.model.start[self.system.q_slices[i]], self._u[self.system.u_slices[i]]
-        at = tuple(anchor) if anchor.any() else None
+        at = anchor if anchor.any() else None
         if joint.is_weld:
             return
         if joint.facts.quaternion == 0:
@@ -154,14 +155,12 @@ class Tree:
         elif joint.span == "all":
             # a free joint on the ground itself, else three slides and a ball: MuJoCo's free joints leave the world
             passive, speed = self._passive(body), rotation_matrix(q[3:]) @ u[:3]
-            if body.parent == self.system.ground and not any(body.position) and tuple(body.orientation) == UNTURNED:
+            if body.parent == self.system.ground and not any(body.position) and body.orientation == UNTURNED:
                 self._add_joint(parent, "free", name, q, [*speed, *u[3:]], **passive)
                 return
             for k, coordinate in enumerate(body.names_of_coordinates[:3]):
-                axis = tuple(np.eye(3)[k])
-                self._add_joint(
-                    parent, "slide", coordinate, q[k], speed[k], pos=at, axis=axis, limited=False, **passive
-                )
+                own = {"pos": at, "axis": np.eye(3)[k], "limited": False, **passive}
+                self._add_joint(parent, "slide", coordinate, q[k], speed[k], **own)
                 self.refs[coordinate] = 0.0
             self._add_joint(parent, "ball", name, q[3:], u[3:], pos=at, **passive)
         else:
@@ -169,9 +168,9 @@ class Tree:
 
     def _add_joint(self, parent: Element, joint_type: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
         element = add_with(parent, "joint", name=name, type=joint_type, **attributes)
-        self.joints[name] = element, [float(x) for x in np.ravel(q)], [float(x) for x in np.ravel(u)]
+        self.joints[name] = element, np.ravel(q).tolist(), np.ravel(u).tolist()
 
-    def _add_row(self, parent: Element, body: Body, q: Array, u: Array, at: tuple[float, ...] | None) -> None:
+    def _add_row(self, parent: Element, body: Body, q: Array, u: Array, at: Array | None) -> None:
         """Slides first, as they run along axes of the joint's frame, then hinges, each after the turns before it."""
         joint, element, led = _axes(body), f"body {body.name!r}", set[int]()
         if body.joint.kind == "euler" and (body.damping or body.stiffness):
@@ -251,7 +250,7 @@ class Tree:
 
     def add_site(self, name: str, body: str, position: Any, quat: Any = None) -> str:
         """A site on a body; its name."""
-        add_with(self.bodies[body], "site", name=name, pos=tuple(position), quat=quat, size=SITE_RADIUS_M)
+        add_with(self.bodies[body], "site", name=name, pos=position, quat=quat, size=SITE_RADIUS_M)
         return name
 
     def add_surface(self, wrap: Any, name: str) -> None:
@@ -314,7 +313,7 @@ def _add_inertial(parent: Element, body: Body) -> None:
     if principal_moments(body.inertia)[0] <= MIN_INERTIA:
         moments, axes = np.linalg.eigh(full(np.array(body.inertia)))
         axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
-        given = {"diaginertia": tuple(np.maximum(moments, 0.0)), "quat": tuple(quaternion_from_matrix(axes))}
+        given = {"diaginertia": np.maximum(moments, 0.0), "quat": quaternion_from_matrix(axes)}
     add_with(parent, "inertial", pos=body.center_of_mass, mass=body.mass, **given)
 
 

@@ -168,7 +168,7 @@ def add_offset(parent: Element, name: str, body: str, position: Any, orientation
     """A <PhysicalOffsetFrame> on a body."""
     frame = add(parent, "PhysicalOffsetFrame", name=name)
     add(frame, "socket_parent", path_of(body))
-    add(frame, "translation", tuple(position))
+    add(frame, "translation", position)
     add(frame, "orientation", body_fixed(orientation))
     return frame
 

@@ -280,7 +280,7 @@ def _body(model: Element, name: str) -> Element:
 
 def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
     """Whether an obstacle is the surface of a contact force."""
-    own = wrap.shape, wrap.body, tuple(wrap.position), tuple(wrap.orientation), *wrap.sizes().values()
+    own = wrap.shape, wrap.body, wrap.position, wrap.orientation, *wrap.sizes().values()
     if isinstance(surface, ContactSphere):
         return own == ("sphere", surface.body, surface.position, (1.0, 0.0, 0.0, 0.0), surface.radius)
     if isinstance(surface, ContactEllipsoid):
