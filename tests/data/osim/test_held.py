@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from myoquat.data import load_model
-from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics.constraints import (
     AssemblyError,
     CoordinateCoupler,
@@ -15,12 +13,13 @@ from myoquat.dynamics.constraints import (
     Weld,
     assemble,
 )
-from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate
 from tests.data.osim.two_bodies import body, comes_back, on_constraints
+from tests.data.tables import rejected, reported
 
 OPENSIM = """
 model = opensim.Model(arguments[0])
@@ -107,20 +106,13 @@ def test_a_polynomial_of_one_coordinate_is_a_constraint(tmp_path):
     assert comes_back(Model(SYSTEM, constraints=(gear,), name="held"), tmp_path).constraints == (gear,)
 
 
-def test_what_is_not_enforced_or_not_known_is_reported(tmp_path):
-    path = tmp_path / "held.osim"
-    Model(SYSTEM, constraints=HELD["point"], name="held").save(path)
-    text = path.read_text()
-    path.write_text(
-        text.replace('<PointConstraint name="pin">', '<PointConstraint name="pin"><isEnforced>false</isEnforced>')
-    )
-    with pytest.warns(UnsupportedWarning, match="isEnforced is false"):
-        assert not load_model(path).constraints
-    path.write_text(text.replace("PointConstraint", "RollingOnSurfaceConstraint"))
-    with pytest.warns(
-        UnsupportedWarning, match=r"1 RollingOnSurfaceConstraint \(constraint; the model moves without it"
-    ):
-        load_model(path)
-    path.write_text(text.replace("/bodyset/B</socket_body_1>", "/bodyset/X</socket_body_1>"))
-    with pytest.raises(ModelError, match="names '/bodyset/X'"):
-        load_model(path)
+PINNED = Model(SYSTEM, constraints=HELD["point"], name="held")
+test_what_is_not_enforced_or_not_known_is_reported = reported(
+    PINNED, "held.osim",
+    ('Constraint name="pin">', 'Constraint name="pin"><isEnforced>false</isEnforced>', "isEnforced is false"),
+    ("PointConstraint", "RollingOnSurfaceConstraint", r"1 Rolling.* \(constraint; the model moves without it"),
+    holds=lambda model: not model.constraints,
+)  # fmt: skip
+test_constraints_of_bodies_that_are_not_there_are_rejected = rejected(
+    PINNED, "held.osim", ("/bodyset/B</socket_body_1>", "/bodyset/X</socket_body_1>", "names '/bodyset/X'")
+)

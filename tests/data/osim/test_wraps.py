@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
-from myoquat.joints import ModelError
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.muscle import PathFlag, path_flags, path_lengths
+from tests.data.tables import rejected, reported
 
 BODY = """<Body name="{name}"><mass>1</mass><mass_center>0 -0.1 0</mass_center><inertia>0.01 0.01 0.01 0 0 0</inertia>
 <WrapObjectSet><objects>{surfaces}</objects></WrapObjectSet></Body>"""
@@ -207,18 +207,13 @@ def test_opensim_finds_the_lengths_of_the_original_in_a_written_file(read, tmp_p
     np.testing.assert_allclose(again, original, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("muscle", "words"),
-    [
-        ((BACK, [("nothing", "-1 -1")]), "names 'nothing', which is no wrap object"),
-        ((BACK, [("elbow", "2 2")]), "leaves no piece of a path of 2 points"),
-        ((BACK, [("elbow", "one 2")]), "<range> must be 2 finite numbers"),
-    ],
-)
-def test_paths_that_name_what_is_not_there(read, muscle, words):
-    with pytest.raises(ModelError, match=words) as caught:
-        read({"m": muscle})
-    assert caught.value.line is not None
+test_paths_that_name_what_is_not_there = rejected(
+    document({"m": (BACK, [("elbow", "-1 -1")])}), "arm.osim",
+    ("elbow</wrap_object>", "nothing</wrap_object>", "names 'nothing', which is no wrap object"),
+    ("<range>-1 -1", "<range>2 2", "leaves no piece of a path of 2 points"),
+    ("<range>-1 -1", "<range>one 2", "<range> must be 2 finite numbers"),
+    ("<radius>0.025</radius>", "<radius>0</radius>", "radius must be positive"),
+)  # fmt: skip
 
 
 def test_an_element_of_another_name_among_path_wraps_is_read_as_one(read):
@@ -227,14 +222,9 @@ def test_an_element_of_another_name_among_path_wraps_is_read_as_one(read):
     assert load_model(path).muscles == model.muscles
 
 
-def test_impossible_sizes_name_the_muscle(read):
-    with pytest.raises(ModelError, match="radius must be positive"):
-        read(surfaces=SURFACES.replace("<radius>0.025</radius>", "<radius>0</radius>"))
-
-
-def test_a_quadrant_that_means_nothing_is_reported(read):
-    with pytest.warns(UnsupportedWarning, match="quadrant 'z'; read as all"):
-        read(quadrant="z")
+test_a_quadrant_that_means_nothing_is_reported = reported(
+    document(), "arm.osim", ("<quadrant>all", "<quadrant>z", "quadrant 'z'; read as all"), times=1
+)
 
 
 def test_point_inside_a_surface_of_its_own_body_is_reported_once_and_not_flagged(read, tmp_path):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.data import load_model
 from myoquat.data.motions import load_table
 from myoquat.dynamics import Trajectory, forward_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, ModelError
@@ -21,6 +20,7 @@ from myoquat.muscle.actuators import (
 )
 from tests.bodies import on_slide
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, comes_back
+from tests.data.tables import rejected
 
 DRIVEN = OPENSIM.replace("q, u in", "q, u, controls in").replace(
     "    model.realizeAcceleration",
@@ -104,16 +104,14 @@ def test_controls_outside_their_bounds_raise_a_named_error():
         simulate(SYSTEM, duration=0.1, controls=[1.0])
 
 
-def test_a_name_taken_twice_is_refused(tmp_path):
-    twice = (ACTUATORS["coordinate"], ACTUATORS["coordinate"])
+def test_a_name_taken_twice_is_refused():
     with pytest.raises(ModelError, match="the name 'motor' is taken twice"):
-        Model(SYSTEM, actuators=twice)
-    MODEL.save(tmp_path / "driven.osim")
-    text = (tmp_path / "driven.osim").read_text().replace("<bodyA>A</bodyA>", "<bodyA>hand</bodyA>", 1)
-    (tmp_path / "driven.osim").write_text(text)
-    with pytest.raises(ModelError, match="hand") as caught:
-        load_model(tmp_path / "driven.osim")
-    assert caught.value.line
+        Model(SYSTEM, actuators=(ACTUATORS["coordinate"], ACTUATORS["coordinate"]))
+
+
+test_a_body_that_is_not_there_is_refused = rejected(
+    MODEL, "driven.osim", ("<bodyA>A</bodyA>", "<bodyA>hand</bodyA>", "hand"), times=1
+)
 
 
 LAG = ActivationCoordinateActuator(
