@@ -163,7 +163,7 @@ def test_a_cone_meets_the_conditions_of_the_posed_problem():
     """The force in the elbow stays within its cone. The cone's multiplier is within the dual cone and does no work on
     the force. With the prices it balances every muscle's effort."""
     model = arm("thelen")
-    motion = frames_of(smooth(model, 1.5, 24), np.arange(0, 24, 3))
+    motion = frames_of(smooth(model, 1.5, 24), np.arange(0, 24, 4))
     cone = JointCone("lower", (0.0, 1.0, 0.0), 0.35)
     found = solved(model, motion, cones=[cone])
     met = np.isin(found.status, (Status.SOLVED, Status.LOCAL))
