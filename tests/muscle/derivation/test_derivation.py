@@ -129,19 +129,20 @@ def test_python_gives_the_library_s_numbers(case):
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("standard", ["c99", "gnu11"])  # the first one knows trigraphs
-def test_c_gives_the_library_s_numbers(case, standard, tmp_path):
+def test_c_gives_the_library_s_numbers(case, tmp_path):
+    """Names that attack meet two standards: the first one knows trigraphs."""
     d, inputs, expected = case
     (tmp_path / "derived.c").write_text(source(d, "c", "derived"), encoding="utf-8")
-    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
-    library = tmp_path / "derived.so"
-    subprocess.run(["cc", *flags, "-o", library, tmp_path / "derived.c", "-lm"], check=True)
-    function = ctypes.CDLL(str(library)).derived
-    results = [np.empty_like(e) for e in expected]
-    for i in range(len(inputs[0])):
-        arrays = [np.ascontiguousarray(x[i]) for x in inputs] + [r[i] for r in results]
-        function(*(a.ctypes.data_as(ctypes.c_void_p) for a in arrays))
-    assert_agree(results, expected)
+    for standard in ("c99", "gnu11") if len(d.model.muscles) > 3 else ("c99",):
+        flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
+        library = tmp_path / f"derived.{standard}"
+        subprocess.run(["cc", *flags, "-o", library, tmp_path / "derived.c", "-lm"], check=True)
+        function = ctypes.CDLL(str(library)).derived
+        results = [np.empty_like(e) for e in expected]
+        for i in range(len(inputs[0])):
+            arrays = [np.ascontiguousarray(x[i]) for x in inputs] + [r[i] for r in results]
+            function(*(a.ctypes.data_as(ctypes.c_void_p) for a in arrays))
+        assert_agree(results, expected)
 
 
 @pytest.mark.octave
