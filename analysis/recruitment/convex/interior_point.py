@@ -204,9 +204,11 @@ class InteriorPoint:
         best = x, target, zero, unsolved, zero - 1.0
         none = Iterate(point, x, target, zero, zero, best, 10 * unknown, unknown, zero, zero, zero < 1.0)
         start = self._judged(none, problem, point)
-        end = while_loop(_is_running, self._stepped, start, problem, max_steps=MAX_STEPS)
+        end = while_loop(lambda at: at.running, self._stepped, start, problem, max_steps=MAX_STEPS)
         x, multipliers, proved, status, steps = end.best
-        price = over_rows(_prices, [variables.columns], [multipliers], group=GROUP_SIZE)[0]
+        price = over_rows(
+            lambda columns, y: (dot(columns, y), ()), [variables.columns], [multipliers], group=GROUP_SIZE
+        )[0]
         return {**Ends(x, multipliers, price, proved, status, steps)._asdict(), "off": end.off}
 
     def _stepped(self, at: Iterate, problem: Problem) -> Iterate:
@@ -259,7 +261,9 @@ class InteriorPoint:
         share, ds, dz = step(ratio, shift, turned, NEAR_BOUNDARY)
         if self.shape.power not in (1.0, 2.0):  # squares never rise too far above their tangents
             given = weight, power, root, x, dx, problem.max_weight, at.mu, problem.products
-            share, _ = while_loop(_is_bent, self._halved, (share, at.running), given, max_steps=MAX_HALVINGS)
+            share, _ = while_loop(
+                lambda halved: halved[1], self._halved, (share, at.running), given, max_steps=MAX_HALVINGS
+            )
         far, wide = share[..., None], share[..., None, None]
         moved = Point(
             x + far * dx,
@@ -459,18 +463,6 @@ class InteriorPoint:
     def _rows(self, equations: Array, cone: Array) -> Array:
         """(..., r) of (..., e) and (..., c, d)."""
         return np.concatenate([equations, self._flat(cone)], axis=-1)
-
-
-def _is_running(iterate: Iterate) -> Array:
-    return iterate.running
-
-
-def _is_bent(state: tuple[Array, Array]) -> Array:
-    return state[1]
-
-
-def _prices(columns: Array, multipliers: Array) -> tuple[Array, Any]:
-    return dot(columns, multipliers), ()
 
 
 def _pull(stationary: Array, bound: Array) -> Array:

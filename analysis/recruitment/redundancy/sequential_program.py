@@ -116,15 +116,11 @@ def _tried(trial: Trial, given: tuple[Squares, Array, Array, Array, Array]) -> T
     """A smaller share next where the dual function falls there, by the slopes at both ends."""
     squares, target, multipliers, change, slope = given
     multipliers = multipliers + trial.share[..., None] * change
-    residual = target - over_rows(_values, [squares], [multipliers], group=GROUP_SIZE)[1]
+    residual = target - over_rows(lambda part, y: ((), part.values(y)), [squares], [multipliers], group=GROUP_SIZE)[1]
     there = np.sum(change * residual, axis=-1)
     bad = there < -MAX_SLOPE_AHEAD * slope
     part = np.clip(slope / np.where(bad, slope - there, 1.0), 0.1, 0.9)
     return Trial(np.where(bad, trial.share * part, trial.share), multipliers, residual, bad)
-
-
-def _values(squares: Squares, multipliers: Array) -> Any:
-    return (), squares.values(multipliers)
 
 
 def _is_running(state: Any) -> Array:
@@ -189,9 +185,9 @@ class SequentialProgram:
                                                  of the laws, if there are any
         """
         units = np.concatenate([arms, helps], axis=-2)
-        total = over_rows(_squared, [units], group=GROUP_SIZE)[1]
+        total = over_rows(lambda row: ((), np.sum(row * row, axis=-2)), [units], group=GROUP_SIZE)[1]
         scale = 1.0 / np.sqrt(np.where(total > 0, total, 1.0))  # one over the length of every equation
-        columns = over_rows(_scaled, [units], [scale], group=GROUP_SIZE)[0]
+        columns = over_rows(lambda row, by: (row * by[..., None, :], ()), [units], [scale], group=GROUP_SIZE)[0]
         given, p = Terms(columns, *more[:4]), more[4:]
         x, zero = np.minimum(np.maximum(x, given.lows), given.highs), 0.0 * torque[..., 0]
         nothing = np.stack([0.0 * x] * 3, axis=-1)
@@ -220,7 +216,7 @@ class SequentialProgram:
         start = Dual.of(at.y, target - values, target, 0.0 * off + UNKNOWN_DISTANCE)
         squares = Squares(effort.columns, *squares)
         dual = while_loop(_is_running, _newton_step, start, (squares, target), max_steps=MAX_STEPS, where=going)
-        point = over_rows(_cheapest, [squares], [dual.multipliers], group=GROUP_SIZE)[0]
+        point = over_rows(lambda x, y: (x.cheapest(y)[0], ()), [squares], [dual.multipliers], group=GROUP_SIZE)[0]
         after = np.minimum(np.maximum(at.x + (point - pull), effort.lows), effort.highs)
         # the length of the next step is predicted by the ratio of the last two
         far = np.max(np.abs(after - at.x)[..., : self.m], axis=-1, initial=0.0)
@@ -269,18 +265,6 @@ class SequentialProgram:
             return np.abs(away)
         goal = terms.power_of(np.abs(price) / (w * p), 1.0 / (p - 1.0))
         return np.minimum(np.maximum(goal, np.maximum(np.abs(away), MIN_CURVATURE_ACTIVATION)), 1.0)
-
-
-def _squared(units: Array) -> Any:
-    return (), np.sum(units * units, axis=-2)
-
-
-def _scaled(units: Array, scale: Array) -> Any:
-    return units * scale[..., None, :], ()
-
-
-def _cheapest(squares: Squares, multipliers: Array) -> Any:
-    return squares.cheapest(multipliers)[0], ()
 
 
 @dataclass
