@@ -125,12 +125,18 @@ class Touch:
 
 def can_touch(first: ContactSurface, second: ContactSurface) -> bool:
     """Whether there is a formula for two surfaces, in this order."""
-    return (type(first), type(second)) in CONTACT_FORMULAS
+    return surface_types(first, second) in CONTACT_FORMULAS
+
+
+def surface_types(*surfaces: ContactSurface) -> tuple[type[ContactSurface], ...]:
+    """The types that formulas are for: a class derived from one of them counts as that."""
+    known = {known for pair in CONTACT_FORMULAS for known in pair}
+    return tuple(next((t for t in type(surface).__mro__ if t in known), type(surface)) for surface in surfaces)
 
 
 def touch(first: ContactSurface, second: ContactSurface, poses: Poses) -> Touch:
     """The contact of the second surface with the first."""
-    return CONTACT_FORMULAS[type(first), type(second)](first, second, poses)
+    return CONTACT_FORMULAS[surface_types(first, second)](first, second, poses)
 
 
 def _plane(half_space: ContactHalfSpace, poses: Poses) -> tuple[Array, Array]:
@@ -224,7 +230,7 @@ def _segment(solid: ContactSphere | ContactCapsule, poses: Poses) -> tuple[Array
     return center, R[..., :, 2], as_array(solid.half_length)
 
 
-CONTACT_FORMULAS: dict[tuple[type, type], Callable[..., Touch]] = {
+CONTACT_FORMULAS: dict[tuple[type, ...], Callable[..., Touch]] = {
     (ContactHalfSpace, ContactSphere): _on_plane,
     (ContactHalfSpace, ContactEllipsoid): _ellipsoid_on_plane,
     (ContactHalfSpace, ContactCapsule): _capsule_on_plane,

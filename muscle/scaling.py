@@ -13,7 +13,7 @@ from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoo
 from myoquat.joints.constraints.base import point_of
 from myoquat.joints.multibody.scaling import scaled_system
 
-from .contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
+from .contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface, surface_types
 from .coordinates import Coupler, follow
 from .evaluate import path_lengths
 from .fitted import FittedPoint
@@ -197,7 +197,7 @@ def _(force: HuntCrossley, stretch: Stretch) -> HuntCrossley:
 def _surface(surface: ContactSurface, stretch: Stretch) -> ContactSurface:
     """A contact surface on its stretched body: of a sphere the radius grows by the mean of the factors."""
     s = stretch.of(surface.body)
-    return replace(surface, position=s * surface.position, **_SIZES[type(surface)](surface, s))
+    return replace(surface, position=s * surface.position, **_SIZES[surface_types(surface)[0]](surface, s))
 
 
 _SIZES: dict[type[ContactSurface], Callable[[Any, Array], dict[str, Any]]] = {

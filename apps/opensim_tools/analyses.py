@@ -160,7 +160,8 @@ def _of_ligaments(moving: Moving) -> Columns:
     for i, muscle in enumerate(moving.model.muscles):
         if isinstance(law := muscle.law, Blankevoort1991):
             length, speed = moving.lengths[:, i], moving.lengthening[:, i]
-            total, spring = (law.force(length, rate, 0.0) for rate in (speed, 0.0))
+            still = np.zeros(length.shape)  # and without activation, which does not matter
+            total, spring = (law.force(length, rate, still) for rate in (speed, still))
             strains = length / law.slack_length - 1, speed / law.slack_length
             values = {"force_spring": spring, "force_damping": total - spring, "force_total": total, "length": length,
                       "lengthening_speed": speed, "strain": strains[0], "strain_rate": strains[1]}  # fmt: skip

@@ -22,6 +22,7 @@ from myoquat.muscle.contact import (
     ContactSurface as ContactSurface,
     Touch,
     can_touch,
+    surface_types,
     touch,
 )
 from myoquat.muscle.loads import Load, Poses, point_velocity
@@ -224,7 +225,7 @@ class HuntCrossley(ContactForce):
         for a, b in combinations(made, 2):
             if a[0].body != b[0].body:
                 either = (a, b), (b, a)
-                found += [pair for pair in either if tuple(type(surface) for surface, _ in pair) in CURVED][:1]
+                found += [pair for pair in either if surface_types(*(surface for surface, _ in pair)) in CURVED][:1]
         return found
 
     def _stiffness(self, pair: int) -> tuple[float, float]:
@@ -267,7 +268,7 @@ class HuntCrossley(ContactForce):
             types = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
             raise ModelError(f"contact between {types} is not supported", element=self.element)
         for a, b in combinations(surfaces, 2):
-            pair = type(a), type(b)
+            pair = surface_types(a, b)
             if a.body != b.body and not {pair, pair[::-1]} & {*CURVED, (ContactHalfSpace, ContactHalfSpace)}:
                 raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
         super().check(system)

@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 import myoquat as mq
+from myoquat.analysis.motion import scale_model
 from myoquat.joints import normalize
 from myoquat.joints.functions import (
     Constant,
@@ -117,6 +118,17 @@ def test_smooth_contact_stores_the_integral_of_its_force(sharp, e):
         pull = force.torque(system, heights.reshape(-1, 1), np.zeros(1)).reshape(heights.shape)
         wanted = np.sum(pull * weights * np.diff(ends)[:, None] / 2)
         assert float(force.energy(system, np.array([y]))) == pytest.approx(wanted, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("contact", [rubber, lambda *s: SmoothSphereHalfSpace("a", *reversed(s), stiffness=1e6)])
+def test_surfaces_of_derived_classes_touch_as_their_base(contact):
+    floor, found = ContactHalfSpace("floor", "ground"), []
+    for ball in (ContactSphere, type("Derived", (ContactSphere,), {})):
+        force = contact(floor, ball("ball", "sled", radius=0.1))
+        model = mq.Model(mq.ArticulatedSystem((on_slide("sled", "y"),)), forces=(force,))
+        made = scale_model(model, factors={"sled": 1.2})
+        found.append([limit_torques(m, [0.05], [0.1], backend="numpy") for m in (model, made)])
+    np.testing.assert_array_equal(*found)
 
 
 def test_forces_without_a_potential_store_nothing(rng):
