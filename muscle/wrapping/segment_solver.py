@@ -501,14 +501,16 @@ def _with_next(tries: _Tries, sides: _Sides) -> _Tries:
     open_, singles = tries.search.may_be_shortened(sides.bound), float(sides.singles)
     starts = [(x.length > 0) & ~own for x, own in zip(sides.alone, _longest(sides.alone), strict=True)]
     curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
-    in_planes = ((best.rank == 0) | best.unsolved) & curved
     left = reduce(or_, [x & (number < float(m)) for m, x in enumerate(starts, 1)])
     guesses = tries.guesses
     if segment.round:
-        asked = open_ & in_planes & ~left & (number < singles)
+        asked = open_ & curved & ~left & (number < singles)
         guesses = np.where(asked[..., None], _measured(tries.here.route(segment), asked), guesses)
-    short = guesses < np.where(best.rank == 0, MAX_START_RATIO * best.length, np.inf)[..., None]
-    starts += [in_planes & short[..., k] for k in range(sides.planes)]
+    # past surfaces that seem to overlap, many starts would lead to no path
+    least = reduce(np.minimum, [guesses[..., k] for k in range(sides.planes)], np.inf + 0.0 * number)
+    limit = np.where(best.unsolved, np.inf, np.where(best.rank == 0, MAX_START_RATIO * best.length, least))
+    short = (guesses < np.inf) & (guesses <= limit[..., None])
+    starts += [curved & short[..., k] for k in range(sides.planes)]
     following = reduce(
         np.minimum, [np.where(x & (number < float(m)), float(m), np.inf) for m, x in enumerate(starts, 1)]
     )

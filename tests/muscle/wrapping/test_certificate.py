@@ -302,6 +302,13 @@ OTHER_ORDER = """
     -0.153841371 0.0655332762 0.116792936 -0.210102992 0.458862502 0.543603478 0.670669215 0.0152091454 10"""
 
 
+# Two ellipsoids that overlap. From the first start the touched ones changed for ever, and one was passed over.
+PASSED_OVER = """
+    -0.3 0 0 0.289631282 0.0369206995 0.0578576077
+    0.0220982934 -0.0369546935 0.0185038478 -0.0169967152 -0.900607827 0.424711819 0.0907552969 0.04 0.07 0.05
+    -0.0188482597 0.0306546516 0.0109735669 0.634087656 -0.285792443 -0.609937682 0.379778289 0.04 0.07 0.05"""
+
+
 KNOWN = {
     "another minimum": MISSED,
     "another flank": {("ellipsoid", "sided cylinder"): FLANKS},
@@ -309,6 +316,7 @@ KNOWN = {
     "opposite side": OPPOSITE,
     "far from the first path": LED_AWAY,
     "another order": {("cylinder", "sided cylinder"): OTHER_ORDER},
+    "one passed over": {("ellipsoid", "ellipsoid"): PASSED_OVER},
 }
 
 
