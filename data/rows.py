@@ -32,7 +32,7 @@ _NAN = re.compile(
 class NumberFile:
     """A text file of numbers while it is read: the `lines` that are left, and what is odd or wrong in it.
 
-    What is odd, but read by other programs, is told by a warning; it is an error where the file is read `strict`ly.
+    What is odd, but read by other programs, is a warning, and an error where the file is read `strict`ly.
     """
 
     def __init__(self, path: str | Path, strict: bool = False, errors: str = "surrogateescape") -> None:

@@ -348,8 +348,8 @@ def straight_length(system: ArticulatedSystem, points: Sequence[PathPoint], q: A
     """(...) length [m] of the straight pieces between points at coordinates q (..., nq): the formula, on floats and
     symbols."""
     poses = system.poses(q)
-    places = [(world_point(poses, point.body, point.local(system, q)),) for point in points]
-    return stops_length(places, [True] * len(places))
+    stops = [(world_point(poses, point.body, point.local(system, q)),) for point in points]
+    return stops_length(stops, [True] * len(stops))
 
 
 @frozen

@@ -198,12 +198,12 @@ class Collocation(Transcription):
         """(s,) the collocation points, increasing, in [0, 1]."""
 
     @property
-    def _places(self) -> list[float]:
+    def _fractions(self) -> list[float]:
         """(m + 2,) the sites of an interval, as fractions of it: its ends, and the points inside."""
         return [0.0, *(c for c in self.points if 0 < c < 1), 1.0]
 
     def layout(self, mesh: Array) -> Layout:
-        within, n = np.array(self._places[:-1]), len(mesh) - 1
+        within, n = np.array(self._fractions[:-1]), len(mesh) - 1
         fractions = np.append(mesh[:-1, None] + within * np.diff(mesh)[:, None], mesh[-1])
         nodes = np.arange(n + 1) * len(within)
         fields: list[tuple[str, ...]] = [(*STATE, *ACTIVE)] * len(fractions)
@@ -222,17 +222,17 @@ class Collocation(Transcription):
     def quadrature(self, layout: Layout) -> Array:
         weights = integration_matrix(np.array(self.points), np.ones(1))[0]
         total = np.zeros(len(layout.fractions))
-        sites: Any = layout.nodes[:-1, None] + [k for k, x in enumerate(self._places) if x in self.points]
+        sites: Any = layout.nodes[:-1, None] + [k for k, x in enumerate(self._fractions) if x in self.points]
         np.add.at(total, sites, layout.steps[:, None] * weights)
         return total[layout.having("udot")]
 
     def between(self, plant: Plant, layout: Layout) -> tuple[list[Slot], Between, list[Array], list[str]]:
         """The collocation equations of all intervals: slots, formula, data, and the names of the rows."""
-        _, *inner, _ = places = self._places
-        A = integration_matrix(np.array(self.points), np.array(places[1:]))
+        _, *inner, _ = fractions = self._fractions
+        A = integration_matrix(np.array(self.points), np.array(fractions[1:]))
         active = (*STATE, *RATES, "controls") if self.linear_controls else (*STATE, *RATES)
         slots = [
-            Slot(layout.nodes[:-1] + k, active if x in self.points else self._passive) for k, x in enumerate(places)
+            Slot(layout.nodes[:-1] + k, active if x in self.points else self._passive) for k, x in enumerate(fractions)
         ]
         slots[-1] = Slot(slots[-1].sites, (*slots[-1].fields, "moves"))
         # points of controls that lie on the line between those at both ends

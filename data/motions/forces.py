@@ -24,7 +24,7 @@ from .series import axes_rotation, check_names, check_series, check_time, cut, f
 COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
 # what an <ExternalForce> of OpenSim names
-PLACES = ("applied_to_body", "force_expressed_in_body", "point_expressed_in_body")
+FRAMES = ("applied_to_body", "force_expressed_in_body", "point_expressed_in_body")
 
 
 @frozen(eq=False)
@@ -174,7 +174,7 @@ def _external_loads(forces: Forces, data_file: str) -> str:
     holder = add(loads, "objects")
     for name, *where in zip(forces.names, forces.bodies, forces.force_frames, forces.point_frames, strict=True):
         force = add(holder, "ExternalForce", name=name)
-        for tag, body in zip(PLACES, where, strict=True):
+        for tag, body in zip(FRAMES, where, strict=True):
             add(force, tag, body)
         for quantity, middle in COLUMNS.items():
             add(force, f"{quantity}_identifier", name + middle)
@@ -271,7 +271,7 @@ def load_entry(force: Any) -> LoadEntry:
     if not identifiers["force"] and not identifiers["torque"]:
         complain(force, "a load needs a <force_identifier> or a <torque_identifier>")
     body, frame, point_frame = (
-        last_name(text(force, tag, default)) for tag, default in zip(PLACES, (None, "ground", "ground"), strict=True)
+        last_name(text(force, tag, default)) for tag, default in zip(FRAMES, (None, "ground", "ground"), strict=True)
     )
     return LoadEntry(
         str(force.get("name") or identifiers["force"] or identifiers["torque"]),

@@ -83,7 +83,7 @@ ESTIMATES = {  # method, noise [m], turns [rad]
 @pytest.mark.parametrize(("method", "noise", "turns"), ESTIMATES.values(), ids=ESTIMATES)
 def test_errors_scatter_without_bias_as_their_covariance_says(method, noise, turns):
     """Of estimates from 40 recordings of a motion, as the pelvis sees them. Of small turns plain SCoRE is off by 21 mm
-    RMS and says 2.8 mm, SARA with its noise says half of its scatter, and spheres that take the proximal poses as exact
+    RMS and says 2.8 mm, and SARA with its noise says half of its scatter. Spheres that take the proximal poses as exact
     have a bias as large as their scatter."""
     rng, errors, said = np.random.default_rng(2), [], []
     clean, center, whole = trial(np.random.default_rng(1), 120 if turns is None else len(turns), turns=turns)

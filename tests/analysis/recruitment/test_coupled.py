@@ -84,8 +84,8 @@ def test_other_powers(power):
 
 def test_rates_cost_under_the_conditions_of_the_optimum():
     """The more they do, the slower activations change, for more effort. The conditions of the optimum with weights and
-    targets: all parts of a derivative are there, and what a neighbouring frame adds, beyond the cost of the rates, is
-    zero unless the activation is at an end of its reach, which is an exponential in time."""
+    targets: all parts of a derivative are there. What a neighbouring frame adds, beyond the cost of the rates, is zero
+    unless the activation is at an end of its reach, which is an exponential in time."""
     model, motion, reserves = arm()
     w, target, h, total, rough = np.linspace(0.5, 2.0, 8), np.linspace(0.0, 0.1, 8), 0.01, [], []
     down, up = np.exp(-h / 0.08), np.exp(-h * (1 / 0.02 + 1 / 0.08))
