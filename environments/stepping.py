@@ -158,6 +158,7 @@ class Stepper:
                 raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
         self._compiled: dict[Hashable, Any] = {}  # by what it is
         self._weights = tuple(task.weights.items())
+        self._checked = 0  # steps from the start of an episode whose prescribed inputs are known to be allowed
 
     def follow_code(self) -> None:
         """Trace users' code in the task and its model again, which may read a global, a class attribute or weights that
@@ -208,10 +209,23 @@ class Stepper:
         """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed
         state stays at its last good one."""
         task, block = self.task, 1 if len(x) == 1 else None
+        self._check_prescribed(time, self._varied(p))
         given = self._inputs(actions) | {"clock": task.start_time + time} | ({"p": p} if self.names else {})
         loop = self._kept(("loop", block), lambda: self.method.kept_loop(self.equations, "projection", block))
         ran = loop(x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
         return ran.final, ran.reason != Outcome.COMPLETED
+
+    def _check_prescribed(self, time: Array, p: Array | None) -> None:
+        """ValueError where inputs that the model prescribes leave [0, 1] during an action from times (n,) [s]. Where
+        they are the same in all states, they are computed once for every time."""
+        task = self.task
+        end = round(float(time.max()) / task.step) + task.control_steps
+        if any(name.startswith("inputs.") for name in self.names):
+            steps = task.step * np.arange(task.control_steps)
+            self.equations.check_prescribed(task.start_time + time[:, None] + steps, p)
+        elif end > self._checked:
+            self.equations.check_prescribed(task.start_time + task.step * np.arange(self._checked, end))
+            self._checked = end
 
     def _inputs(self, actions: Array) -> dict[str, Any]:
         found: dict[str, Any] = {}

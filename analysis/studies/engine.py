@@ -164,6 +164,7 @@ class SimulationEngine(Engine):
 
     def run_values(self, values: Array) -> tuple[Arrays, float]:
         study, equations, given = self.study, self.equations, self._inputs(values)
+        equations.check_prescribed(study.step / 2 * np.arange(2 * study.steps + 1), given.get("p"))
         x = np.tile(np.concatenate(study.start), (len(values), 1))
         x[:, [*self.starts]] = values[:, [*self.starts.values()]]
         q, u = equations.split(x)

@@ -27,6 +27,7 @@ from myoquat.muscle.states import activation_rates, rates, state_names
 
 Law = Callable[[Array, Array, Array], Any]
 
+CHECKED_AT_ONCE = 2**20  # values of inputs
 SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it has blown up
 
 
@@ -231,6 +232,18 @@ class StateEquations:
                 columns = [own[c] if c in own else given[name][..., k] for k, c in enumerate(names)]
                 replaced[name] = vector(columns)
         return replaced
+
+    def check_prescribed(self, t: Array, p: Array | None = None) -> None:
+        """ValueError where activations or excitations that follow the model's own inputs leave [0, 1] at times t
+        (..., k) [s], with numbers p (..., n) of each run."""
+        model = self.model
+        if not isinstance(model, Model) or not {"activation", "excitation"}.intersection(self.own_inputs):
+            return
+        if any(own.name in model.muscle_names for own in model.inputs):
+            given = self.over_time(model, model.muscle_names, p)
+            rows = max(1, CHECKED_AT_ONCE // (self.muscles * len(np.atleast_2d(t if given.numbers is None else p))))
+            for k in range(0, t.shape[-1], rows):
+                model.check_activation(given(t[..., k : k + rows]))
 
     def bound(self, p: Array | None) -> Model | ArticulatedSystem:
         """The model that moves, with p (n,) in it where numbers vary."""

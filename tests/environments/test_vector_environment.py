@@ -41,7 +41,7 @@ def hinge():
 MODEL = hinge()
 UNBOUNDED = replace(MODEL, actuators=(CoordinateActuator("motor", "turn"),))
 STILL = replace(MODEL, muscles=(), actuators=())
-OVERDRIVEN = replace(MODEL, inputs=(PrescribedInput("upper", Linear(0.0, 1.18)),))
+OVERDRIVEN, LATE = (replace(MODEL, inputs=(PrescribedInput("upper", Linear(*x)),)) for x in ((0.0, 1.18), (9.0, 0.5)))
 PARTLY = replace(MODEL, muscles=(replace(MODEL.muscles[0], activation_dynamics=None), MODEL.muscles[1]))
 POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
 REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
@@ -219,6 +219,18 @@ def test_states_that_fail_end():
     assert infos["failed"].tolist() == [False, True]
 
 
+def last(task, randomize=None, actions=3):
+    """What is seen after some actions of 0.02 s."""
+    envs = VectorEnvironment(task, 2, randomize=randomize)
+    envs.reset(seed=0)
+    return [envs.step(np.zeros((2, len(envs.stepper.actions)))) for _ in range(actions)][-1]
+
+
+def test_inputs_count_while_they_act():
+    """Linear(9.0, 0.5) is allowed up to 1 / 18 s, and 0.054 s are within."""
+    assert np.isfinite(last(replace(POSE, model=LATE), actions=2)[0]).all()
+
+
 WRONG = [
     (lambda: VectorEnvironment(POSE, 0), "num_envs must be a whole number from 1 to"),
     (lambda: VectorEnvironment(POSE, 10**15), "num_envs must be a whole number from 1 to"),
@@ -226,6 +238,8 @@ WRONG = [
     (lambda: VectorEnvironment(POSE, 1).reset(seed="x"), "seed must be a whole number from 0 on"),
     (lambda: VectorEnvironment(POSE, 1).reset(seed=True), "seed must be a whole number from 0 on"),
     (lambda: VectorEnvironment(replace(POSE, model=OVERDRIVEN), 1), r"\(upper\) is 1.18; it must lie in \[0, 1\]"),
+    (lambda: last(replace(POSE, model=LATE)), r"\(upper\) is 1.004; it must lie in \[0, 1\]"),
+    (lambda: last(replace(POSE, model=LATE), {"inputs.upper.function.factor": (9.0, 9.5)}), r"must lie in \[0, 1\]"),
     (lambda: replace(POSE, low=np.ma.array(POSE.low, mask=True)), "low: a masked array"),
     (lambda: replace(POSE, control_steps=10**12), "control_steps must be at most"),
     (lambda: replace(POSE, weights={"pose": float("nan")}), "weights must be finite"),

@@ -63,6 +63,15 @@ def test_a_prescribed_muscle_starts_at_its_varied_activation(model):
     assert np.ptp(results.q_final.values) > 1e-6
 
 
+@pytest.mark.parametrize("vary", [{"bodies.mass.mass": [20.0]}, {"inputs.b.function.factor": [1.0, 100.0]}])
+def test_inputs_that_leave_their_range_later_are_refused(model, vary):
+    driven = replace(model, inputs=(PrescribedInput("b", Linear(100.0, 0.5)),))
+    study = Study(driven, vary, design="grid", duration=1e-2, step=2e-4)
+    with pytest.raises(ValueError, match=r"\(b\) is 1\.01; it must lie in \[0, 1\]"):
+        study.run()
+    assert np.isfinite(replace(study, activation=0.4).run().q_final).all()  # what a study gives stands in place of them
+
+
 def test_the_variational_method_says_what_it_does_not_move(model):
     with pytest.raises(ValueError, match="moves no states of muscles"):
         Study(model, vary={"start_u.mass.speed": {"uniform": [-0.1, 0.1]}}, samples=2, duration=0.1,

@@ -1,6 +1,7 @@
 """What is promised of stored results: one writer, damage found and mended, the code that made them known."""
 
 import ast
+import hashlib
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from myoquat.analysis.studies.results import verify
 from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.apps.command import main
 from myoquat.joints import Shape
+from myoquat.kernels.runtime.settings import target
 from myoquat.muscle.coordinates import Coordinate
 from tests.analysis.studies.conftest import STUDY
 
@@ -174,6 +176,11 @@ def test_other_code_does_not_resume_unless_that_is_allowed(path, monkeypatch, wh
     with pytest.raises(StoreError, match="results of other code"):
         STUDY.run(path, resume=True)
     assert STUDY.run(path, resume="any-code").fingerprint.values.tolist() == [1] * 42 + [2] * 18
+
+
+def test_a_processor_is_named_as_in_stores_of_earlier_versions():
+    """Which are refused on any other."""
+    assert machine_module.machine()["features"] == hashlib.sha256(target().features.encode()).hexdigest()[:16]
 
 
 def test_sweep_allows_any_code(tmp_path, path, monkeypatch, capsys):
