@@ -19,8 +19,8 @@ from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.motion.structure import Sensor
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.core import Array
-from myoquat.data import load_model, load_table
-from myoquat.data.c3d import LENGTHS, unit_in
+from myoquat.data import load_model
+from myoquat.data.c3d import LENGTHS, read_c3d_points, unit_in
 from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
@@ -33,6 +33,7 @@ from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, Sc
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.data.tables import labelled, over_time
+from myoquat.data.trc import read_markers
 from myoquat.data.xml import add, add_set, document_text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import axis_angle_matrix, matvec
@@ -307,7 +308,8 @@ def run_scale(setup: ScaleSetup, outputs: Outputs) -> None:
 def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs) -> None:
     static = _cut(load_markers(placer.trial), placer.times, outputs.tell)
     if placer.most_movement is not None:
-        unit = load_table(placer.trial).attrs.get("header", {}).get("Units", "m")
+        read = {".trc": read_markers, ".c3d": read_c3d_points}.get(placer.trial.suffix.lower())
+        unit = "m" if read is None else read(placer.trial).attrs["header"]["Units"]  # others are in metres
         most, x = placer.most_movement * unit_in(LENGTHS, unit, "Units"), static.positions
         ways = (np.fmax.reduce(x, axis=0) - np.fmin.reduce(x, axis=0)).max(axis=-1)
         if moved := [name for name, way in zip(static.names, ways, strict=True) if way > most]:
