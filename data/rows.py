@@ -45,7 +45,7 @@ class NumberFile:
 
     def tell(self, line: int, message: str) -> None:
         """Tell what is odd in a line."""
-        tell(self.path, self.strict, line, message)
+        tell(self.path, self.strict, line, message, stacklevel=5)
 
     def mended(self, line: Line) -> str:
         """The text of a line, as `text_of` has it."""
@@ -188,9 +188,9 @@ def named_parts(frame: "pd.DataFrame", noun: str, parts: Sequence[str]) -> list[
     return names
 
 
-def tell(path: Path, strict: bool, line: int | None, message: str) -> None:
+def tell(path: Path, strict: bool, line: int | None, message: str, stacklevel: int = 4) -> None:
     """A warning that says what is odd, or, where `strict`, a ModelError."""
     if strict:
         raise ModelError(message, file=path, line=line)
     place = path if line is None else f"{path}:{line}"
-    warnings.warn(f"{place}: {message}", ImplausibleWarning, stacklevel=4)
+    warnings.warn(f"{place}: {message}", ImplausibleWarning, stacklevel=stacklevel)

@@ -1,6 +1,7 @@
 """From the model to the file."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -305,7 +306,9 @@ def add_equalities(tree: Tree, held: dict[str, float]) -> None:
     for name, x in held.items():
         if name in tree.refs:
             rows.setdefault(name, (None, Polynomial([x - tree.refs[name]])))
-    names = {coupler.dependent: coupler.name for coupler in tree.model.couplers}
+    couplers = tree.model.couplers
+    taken = Counter(part.name for part in (*couplers, *tree.model.constraints))  # MuJoCo's names are distinct
+    names = {coupler.dependent: coupler.name for coupler in couplers if taken[coupler.name] == 1}
     for name, (leader, polynomial) in rows.items():
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(polynomial.coef)] = polynomial.coef

@@ -249,9 +249,10 @@ def model_text(model: Model) -> str:
     system, given = model.system, {"q": model.start_q, "u": model.start_u}
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": model.name}
     head |= {"description": model.description} if model.description else {}
-    head |= {"ground": system.ground, "gravity": list(system.gravity), **write_fields(system, SYSTEM_FIELDS[2:])}
+    head |= {"ground": system.ground, "gravity": list(map(float, system.gravity))}
+    head |= write_fields(system, SYSTEM_FIELDS[2:])
     head |= {} if system.bodies else {"bodies": []}
-    lines, start = entries(head), {key: list(x) for key, x in given.items() if x is not None}
+    lines, start = entries(head), {key: list(map(float, x)) for key, x in given.items() if x is not None}
     lines += ["", "[start]", *entries(start)] if start else []
     for body in system.bodies:
         with errors_about(f"body {body.name!r}"):

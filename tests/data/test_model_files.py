@@ -3,6 +3,7 @@
 import contextlib
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -66,7 +67,7 @@ def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
     assert {body.joint.kind for body in bodies} == set(JOINT_FACTS)
     bodies = [replace(body, parent="world") if body.parent == "ground" else body for body in bodies]
     system = ArticulatedSystem(tuple(bodies), "world", (0.0, -9.8, 0.0), "parent", "all")
-    model = Model(system, name="all")
+    model = Model(system, name="all", start_u=np.linspace(0, 1, system.nu).astype(np.longdouble))
     model.save(tmp_path / "all.toml")
     again = load_model(tmp_path / "all.toml")
     assert again == model

@@ -29,6 +29,7 @@ from myoquat.joints import (
     UniversalJoint,
     rotation_matrix,
 )
+from myoquat.joints.constraints import PointLoop
 from myoquat.joints.functions import Constant, Linear, Multiplier, Polynomial, SimmSpline
 from myoquat.muscle import (
     ActivationDynamics,
@@ -217,6 +218,10 @@ def test_everything_that_the_file_holds_comes_back(tmp_path, rng):
     assert len(names) > 20
     starts = (each.start[[each.system.coordinate_names.index(name) for name in names]] for each in (back, model))
     np.testing.assert_array_equal(*starts)
+    alike = coupler, replace(coupler, dependent="tip.bend"), replace(coupler, dependent="tip.draw", name="loop")
+    model = replace(model, couplers=alike, constraints=(PointLoop("fore", "nail", name="loop"),))
+    model.save(tmp_path / "y.xml")  # MuJoCo's names are distinct
+    assert [c.name for c in load_model(tmp_path / "y.xml").constraints] == ["loop"]
 
 
 def test_a_leg_from_opensim_opens(tmp_path):
