@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
+from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE
 from myoquat.core import Array, clarabel, frozen, scipy
 
 from .program import Programs, Status, prices
@@ -238,13 +239,21 @@ class _Rows:
             fixed = np.sum(y * p.b) - np.sum(z * p.h) + np.sum(found.pull * coupling.least)
             give = np.where(soft > 0, found.pull**2 / np.where(soft > 0, 4 * soft, 1.0), 0.0)
             bound = float(fixed - give.sum() + terms.least(p.weights, exponents, price, low, high).sum())
+        objective = float(p.objective(x).sum() + np.sum(np.where(hard, 0.0, soft * d**2)))
+        if status == Status.UNSOLVED:  # the solver counts residuals of the gradient too, which the bound makes up for
+            cone, equations = self.program.cone_values(x), self.program.residual(x)
+            outside = np.linalg.norm(cone[..., 1:], axis=-1) - cone[..., 0]
+            off = np.concatenate([np.abs(equations), outside], axis=-1) / self.size
+            lacks = off.max(initial=0.0), np.max(-d[hard], initial=0.0)
+            gap = abs(objective - bound) / max(objective, SMALL_OBJECTIVE * self.max_weight)
+            status = Status.SOLVED if max(*lacks, gap) <= REDUCED_TOLERANCE else status
         return CoupledSolution(
             x=x,
             y=y,
             z=z,
             pull=found.pull,
             residual=p.residual(x),
-            objective=float(p.objective(x).sum() + np.sum(np.where(hard, 0.0, soft * d**2))),
+            objective=objective,
             bound=bound,
             status=status,
             steps=found.steps,

@@ -72,9 +72,10 @@ def test_a_single_frame_has_nothing_beside_it():
     assert found.trial.effort == pytest.approx(free.effort.sum())
 
 
-@pytest.mark.parametrize("power", [1.0, 1.5, 4.0])
-def test_other_powers(power):
-    model, motion, reserves = arm()
+@pytest.mark.parametrize(("power", "frames"), [(1.0, 24), (1.5, 24), (4.0, 24), (4.0, 18)])
+def test_other_powers(power, frames):
+    """In 18 frames Clarabel stops before its own conditions are met, at a point within the tolerances of the bound."""
+    model, motion, reserves = arm(frames=frames)
     free, after, found = (
         solved(model, motion, reserves, d, effort=Effort(power)) for d in (None, Sequential(), Coupled())
     )
