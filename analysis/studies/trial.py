@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any, Literal, TypeVar
 
@@ -32,10 +32,13 @@ from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
 
 def plain(value: Any) -> Any:
-    """Arrays and tuples as lists, NumPy's numbers as Python's, records as tables of their fields."""
+    """Arrays, tuples and ranges as lists, numbers as Python's, records as tables of their fields; TypeError for what is
+    no number."""
 
     def other(x: Any) -> Any:
-        return dict(x) if isinstance(x, Mapping) else x.tolist() if hasattr(x, "tolist") else _record(x)
+        if isinstance(x, (Mapping, range)):
+            return dict(x) if isinstance(x, Mapping) else list(x)
+        return x.tolist() if hasattr(x, "tolist") else _record(x) if is_dataclass(x) else float(x)
 
     return json.loads(json.dumps(value, default=other))
 

@@ -1,11 +1,15 @@
 """Designs of studies: which values in which sample, and what is refused."""
 
+import json
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.stats import qmc
 
 from myoquat.analysis.studies.design import DISTRIBUTIONS
+from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import Study
 
 FORCE = "muscles.*.max_isometric_force"
@@ -22,12 +26,15 @@ def study(vary, **options):
         ("grid", [4.0, 5.0, 6.0], [1.9, 2.0], [[m, l] for m in (4.0, 5.0, 6.0) for l in (1.9, 2.0)]),
         ("grid", {"range": [4.0, 6.0], "count": 5}, [1.0], [[m, 1.0] for m in (4.0, 4.5, 5.0, 5.5, 6.0)]),
         ("table", [4.0, 5.0], [1.0, 2.0], [[4.0, 1.0], [5.0, 2.0]]),
+        ("table", range(4, 6), [Fraction(1), np.float32(2.0)], [[4.0, 1.0], [5.0, 2.0]]),
     ],
 )
 def test_a_grid_takes_every_combination_once_and_a_table_goes_row_by_row(design, first, second, rows):
     made = study({"bodies.A.mass": first, "muscles.m1.optimal_length": second}, design=design)
     assert made.count == len(rows)
     assert made.values().tolist() == rows
+    vary = json.loads(json.dumps(contents_of(made).description))["vary"]  # of plain numbers
+    assert vary[1][1] == second
 
 
 @pytest.mark.parametrize("design", ["random", "latin_hypercube", "sobol", "saltelli"])
