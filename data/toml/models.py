@@ -293,4 +293,4 @@ def _value(value: Any, path: bool = False) -> str:
         return f"[{''.join(f'{chr(10)}    {item},' for item in items)}\n]" if path else f"[{', '.join(items)}]"
     if isinstance(value, str):  # JSON's texts are TOML's, but for one character that JSON leaves as it is
         return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
-    return repr(value).lower()
+    return str(value).lower()  # the number of an enumeration, too

@@ -2,12 +2,14 @@
 
 import contextlib
 from dataclasses import replace
+from enum import IntEnum
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from myoquat.data import load_model
+from myoquat.data.toml.models import entries
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.types import JOINT_FACTS, Dependent, GimbalJoint, RevoluteJoint
@@ -72,6 +74,7 @@ def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
     again = load_model(tmp_path / "all.toml")
     assert again == model
     assert again.content_key == model.content_key
+    assert entries({"one": IntEnum("Places", "one").one, "two": [True, -0.0]}) == ["one = 1", "two = [true, -0.0]"]
 
 
 def test_the_example_is_a_model(tmp_path):
