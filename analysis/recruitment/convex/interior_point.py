@@ -192,7 +192,12 @@ class InteriorPoint:
         A (..., e, n), G (..., cd, n), and scale (..., r), which multiplies their rows; target is b over -h, both
         scaled; the greatest weight (...), and `balance` of a `Problem`.
         """
-        rows = [np.swapaxes(A, -1, -2), np.swapaxes(G, -1, -2), lower, upper, weight, power]
+        fill = -self.shape.n % GROUP_SIZE  # variables with equal bounds, so that all groups are of one size
+        A, G, *rows = (
+            np.concatenate([array, np.ones((*array.shape[:-1], fill))], axis=-1)
+            for array in (A, G, lower, upper, weight, power)
+        )
+        rows = [np.swapaxes(A, -1, -2), np.swapaxes(G, -1, -2), *rows]
         each, (begun, bounds) = over_rows(self._started, rows, [scale, max_weight], group=1)
         variables, x, distance, bound = each
         problem = Problem(variables, target, max_weight, bounds + self.shape.c, balance)
@@ -209,6 +214,7 @@ class InteriorPoint:
         price = over_rows(
             lambda columns, y: (dot(columns, y), ()), [variables.columns], [multipliers], group=GROUP_SIZE
         )[0]
+        x, price = (array[..., : self.shape.n] for array in (x, price))
         return {**Ends(x, multipliers, price, proved, status, steps)._asdict(), "off": end.off}
 
     def _stepped(self, at: Iterate, problem: Problem) -> Iterate:
