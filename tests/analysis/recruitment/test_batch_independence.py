@@ -86,6 +86,8 @@ SOLVERS = {  # what solves frames, how many of them, and a tolerance, 0 for equa
         lambda: recruited(affine(), LONG, lambda k: Effort(2.0, WEIGHTS[k], target=WEIGHTS[k] / 20)), LONG, 1e-8),
     "redundancy, Millard's law, weights of each frame": (
         lambda: recruited(arm("millard"), LONG, lambda k: Effort(2.0, WEIGHTS[k])), LONG, 1e-7),
+    "redundancy, Millard's law, targets of each frame": (
+        lambda: recruited(arm("millard"), FRAMES, lambda k: Effort(2.0, target=WEIGHTS[k] / 20)), 4, 0.0),
     "redundancy, elastic tendons at rest": (stretched, FRAMES, 1e-6),
     "static optimization, Thelen's law": (lambda: statically(arm("thelen")), FRAMES, 0.0),
     "equilibria of elastic tendons": (equilibrium, FRAMES, 0.0),

@@ -60,7 +60,7 @@ def test_forward_the_model_moves_as_its_constraints_let_it(rng):
 @pytest.mark.parametrize("geared", [False, True])
 def test_all_loads_of_the_library_s_shoulder_are_determined(geared):
     """In quaternions, held by two points on the ribs and a ligament. Both bodies of a constraint feel its force. The
-    elbow may follow an angle of the humerus that is in its lock in the neutral pose."""
+    elbow may follow an angle of the humerus that is in its lock in the neutral pose. The world is called thorax."""
     ball = replace(load_model("thoracoscapular"), muscles=())
     if geared:
         Y, Z = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -72,6 +72,7 @@ def test_all_loads_of_the_library_s_shoulder_are_determined(geared):
     aside = ball.system.integrate(ball.start, np.full(ball.system.nu, 0.1))
     found = joint_loads(ball, at_rest(ball, [0.0], assemble(ball, aside)))
     assert found.undetermined == ()
+    np.testing.assert_array_equal(found.of("humerus").force, found.of("humerus", frame=ball.system.ground).force)
     ribs, blade = (found.constraints.of(found.constraints.names[0], on=body).force for body in ("thorax", "scapula"))
     np.testing.assert_allclose(ribs, -blade, atol=1e-12)
     assert np.abs(ribs).max() > 0.1
