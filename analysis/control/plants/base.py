@@ -152,7 +152,7 @@ class PathEquations:
 
     def __init__(self, model: SystemLike, constraints: Sequence[Constraint], every: bool = False) -> None:
         system = system_of(model)
-        self._bind(system, constraints)
+        self.system, self.constraints = system, Constraints(system, constraints, redundant=True)
         self.sizes = [_rows_of(system, part) for part in constraints]
         self.kept = tuple(list(range(sum(sizes))) for sizes in zip(*self.sizes, strict=True))
         driven = [c.driven for c in constraints]  # constraints that determine a coordinate each are independent
@@ -167,13 +167,11 @@ class PathEquations:
                 self.locks |= {first: int(columns[0])} if len(columns) == 1 else {}
             first += k
 
-    def _bind(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
-        self.system, self.constraints = system, Constraints(system, constraints, redundant=True)
-
     def of(self, model: SystemLike) -> "PathEquations":
         """The same of a model with other numbers, floats or symbols."""
         found = copy(self)
-        found._bind(system_of(model), constraints_of(model))
+        found.system, weightless = system_of(model), self.constraints.weightless
+        found.constraints = Constraints(found.system, constraints_of(model), True, weightless)
         return found
 
     def _independent(self, start: Array) -> tuple[list[int], ...]:

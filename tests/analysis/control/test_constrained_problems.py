@@ -188,22 +188,26 @@ def test_multiplier_is_the_tension_of_the_rope(pendulum):
     assert solution.multipliers.shape == (41, 1)
 
 
-def test_gear_takes_the_effort_of_its_reduced_inertia():
+@pytest.mark.parametrize(
+    ("method", "inertia", "parameters", "more"),
+    [("hermite_simpson", 0.2, {}, 1.0), ("shooting", 0.7, {"bodies.second.inertia.zz": 0.2}, 1 / 0.99)],
+)
+def test_gear_takes_the_effort_of_its_reduced_inertia(method, inertia, parameters, more):
     """Least integral of torque^2 over 1 s from rest to rest, 1 rad away: 12 (I1 + n^2 I2)^2, by the calculus of
-    variations."""
+    variations; 1 / (1 - 1 / n^2) times as much with torques that are constant on each of n intervals."""
 
     def wheel(name, inertia):
         return on_hinge(name, "z", name, inertia=(1, 1, inertia))
 
     gear = CoordinateCoupler("second", "first", Linear(3.0), name="gear")
-    model = mq.Model(mq.ArticulatedSystem((wheel("first", 0.5), wheel("second", 0.2))), constraints=(gear,))
+    model = mq.Model(mq.ArticulatedSystem((wheel("first", 0.5), wheel("second", inertia))), constraints=(gear,))
     problem = Problem(
-        model, 1.0, (Effort(),), 10, torques=("first_dot",), initial={"q": [0, 0], "u": 0},
-        final={"first": 1.0, "first_dot": 0},
+        model, 1.0, (Effort(),), 10, method, torques=("first_dot",), initial={"q": [0, 0], "u": 0},
+        final={"first": 1.0, "first_dot": 0}, parameters=parameters,
     )  # fmt: skip
     solution = problem.solve()
     assert solution.success
-    assert solution.objective == pytest.approx(12 * (0.5 + 9 * 0.2) ** 2, rel=1e-6)
+    assert solution.objective == pytest.approx(12 * (0.5 + 9 * 0.2) ** 2 * more, rel=1e-6)
     assert np.allclose(solution["second"], 3 * solution["first"], atol=1e-9)
 
 
