@@ -184,7 +184,8 @@ def over_rows(formula: Callable[..., Any], rows: Sequence[Any], shared: Sequence
     if entered(*arrays) is None or not n:
         return formula(*rows, *shared)
     with np.errstate(all="ignore"):
-        gives = structure_of(formula(*form.record([np.ones(x.shape) for x in arrays])))
+        ones = [np.ones(leaf.shape, bool if leaf.condition else float) for leaf in form.leaves]
+        gives = structure_of(formula(*form.record(ones)))
     each, sums = (len(part.leaves) for _, part in gives.parts)
     leaves = [*gives.leaves, *form.leaves]
     by_row = [*[True] * each, *[False] * sums, *[True] * count, *[False] * (len(arrays) - count)]

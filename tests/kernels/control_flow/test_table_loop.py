@@ -229,7 +229,7 @@ def test_only_kernels_that_are_traced_have_loops(rng):
 
 def summed(record, x, scale, least):
     """Numbers, one more and a condition of every row, and two sums over rows."""
-    y = record["a"] * x[..., None] * scale[..., None, :]
+    y = np.where(~record["off"][..., None], record["a"], 0.5) * x[..., None] * scale[..., None, :]
     low = x < least[..., None]
     return (y, x + least[..., None], low), (np.sum(y, axis=-2), np.sum(np.where(low, x * x, x), axis=-1))
 
@@ -238,8 +238,9 @@ def sums_of(n, group):
     """A formula of a (n, 3), x (n,), which is an array of its own and of the formula's inputs, and a scale."""
 
     def formula(a, x, scale, least):
-        (y, more, low), sums = over_rows(summed, [{"a": a}, x], [scale, least], group=group)
-        (z, *_), again = over_rows(summed, [{"a": y}, np.where(low, x, more)], [sums[0], least], group=group)
+        (y, more, low), sums = over_rows(summed, [{"a": a, "off": x < 0}, x], [scale, least], group=group)
+        other = np.where(low, x, more)
+        (z, *_), again = over_rows(summed, [{"a": y, "off": low}, other], [sums[0], least], group=group)
         return {"z": z, "sums": np.concatenate([*again[:1], sums[1][..., None], again[1][..., None]], axis=-1)}
 
     return formula, {"a": (n, 3), "x": n, "scale": 3, "least": ()}
