@@ -15,7 +15,7 @@ from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import Model
+from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.forces import PointSpring, PrescribedForce
 from myoquat.muscle.laws.thelen import Thelen2003
@@ -159,8 +159,13 @@ def test_summaries_against_the_trajectory(make):
     study = replace(make(), summaries=EVERYTHING, summary_step=1e-3)
     found = study.run()
     for i, values in enumerate(study.values()):
-        run = simulate(study.parameters.bind(values), duration=study.duration, step=1e-3)
+        model = study.parameters.bind(values)
+        run = simulate(model, duration=study.duration, step=1e-3)
+        torques = -run.forces[..., None] * path_jacobian(model, run.q)
+        ways = [np.maximum(sign * torques, 0.0).sum(axis=-2) for sign in (1, -1)]
+        opposed = 2 * np.minimum(*ways) / np.maximum(sum(ways), 1e-300)
         for name, wanted in (
+            ("co_contraction", np.trapezoid(opposed, run.time, axis=0) / study.duration),
             ("peak_force", run.forces.max(axis=0)),
             ("peak_speed", np.abs(run.u).max(axis=0)),
             ("range_of_motion", np.ptp(run.system.difference(run.q[:1], run.q), axis=0)),  # of less than half a turn
