@@ -241,7 +241,8 @@ class StateEquations:
             return
         if any(own.name in model.muscle_names for own in model.inputs):
             given = self.over_time(model, model.muscle_names, p)
-            rows = max(1, CHECKED_AT_ONCE // (self.muscles * len(np.atleast_2d(t if given.numbers is None else p))))
+            runs = len(np.atleast_2d(t if given.numbers is None else given.numbers))
+            rows = max(1, CHECKED_AT_ONCE // (self.muscles * runs))
             for k in range(0, t.shape[-1], rows):
                 model.check_activation(given(t[..., k : k + rows]))
 
