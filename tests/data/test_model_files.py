@@ -74,7 +74,7 @@ def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
     again = load_model(tmp_path / "all.toml")
     assert again == model
     assert again.content_key == model.content_key
-    assert entries({"one": IntEnum("Places", "one").one, "two": [True, -0.0]}) == ["one = 1", "two = [true, -0.0]"]
+    assert entries({"one": IntEnum("Choice", "one").one, "two": [True, -0.0]}) == ["one = 1", "two = [true, -0.0]"]
 
 
 def test_the_example_is_a_model(tmp_path):

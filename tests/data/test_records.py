@@ -640,9 +640,9 @@ test_wrong_orientation_files = rejected(
 def test_orientations_of_two_digits_are_normalised_and_gaps_may_be_one_word(tmp_path):
     rows = "0\t0.71,0.71,0,0\t1,0,0,0\n0.01\tNaN\tnan,nan,nan,nan\n"
     (tmp_path / "x.sto").write_text(f"DataType=Quaternion\nendheader\ntime\ta\tb\n{rows}")
-    with pytest.warns(ImplausibleWarning, match=r"x\.sto:4: 1 quaternions are off length 1 by up to 0\.0041") as told:
+    with pytest.warns(ImplausibleWarning, match=r"x\.sto:4: 1 quaternions are off length 1 by up to 0\.0041") as warned:
         found = load_orientations(tmp_path / "x.sto")
-    assert told[0].filename == __file__
+    assert warned[0].filename == __file__
     np.testing.assert_allclose(found.quaternions[0], [[np.sqrt(0.5), np.sqrt(0.5), 0, 0], [1, 0, 0, 0]], atol=1e-15)
     assert np.isnan(found.quaternions[1]).all()
 
