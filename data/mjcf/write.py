@@ -307,7 +307,7 @@ def add_equalities(tree: Tree, held: dict[str, float]) -> None:
         if name in tree.refs:
             rows.setdefault(name, (None, Polynomial([x - tree.refs[name]])))
     couplers = tree.model.couplers
-    taken = Counter(part.name for part in (*couplers, *tree.model.constraints))  # MuJoCo's names are distinct
+    taken = Counter([*(c.name for c in couplers), *(c.name for c in tree.model.constraints)])  # MuJoCo's are distinct
     names = {coupler.dependent: coupler.name for coupler in couplers if taken[coupler.name] == 1}
     for name, (leader, polynomial) in rows.items():
         given = np.zeros(MAX_DEGREE + 1)
