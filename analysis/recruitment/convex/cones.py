@@ -100,11 +100,14 @@ def divided(x: Array, y: Array) -> Array:
 
 
 def longest_step(x: Array, change: Array) -> Array:
-    """(...) the greatest alpha for which x + alpha change is in the cone, x inside; 1e300 where none leaves it."""
+    """(...) the greatest alpha for which x + alpha change is in the cone, x inside; 1e300 where none leaves it.
+
+    b^2 - a c is never negative, as x lies inside, but zero along x itself, where rounding decides its sign.
+    """
     a, c = inside(change), inside(x)
     b = x[..., 0] * change[..., 0] - np.sum(x[..., 1:] * change[..., 1:], axis=-1)
     root = np.sqrt(np.maximum(b * b - a * c, 0.0))
-    leaves = (b * b >= a * c) & (root > b)
+    leaves = root > b
     return np.where(leaves, c / np.where(leaves, root - b, 1.0), 1e300)
 
 

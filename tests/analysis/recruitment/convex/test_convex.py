@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment.convex import Programs, Status, solve_minimax, solve_programs
+from myoquat.analysis.recruitment.convex import Programs, Status, cones, solve_minimax, solve_programs
 
 
 def programs(rng, k=30, e=4, n=12, *, stretch=(1.0, 3.0), cones=1, free=0):
@@ -29,6 +29,15 @@ def test_the_conditions_of_the_optimum(rng, power, cones):
     found = solve_programs(given, backend="numpy")
     assert (found.status == Status.SOLVED).all()
     assert_optimal(given, found)
+
+
+@pytest.mark.parametrize("ends", ["on the boundary", "at the tip"])
+def test_a_cone_is_left_where_the_way_ends(rng, ends):
+    """At the tip both crossings of the boundary are one, and rounding decides whether there are any."""
+    rest, out, t = rng.normal(size=(500, 2)), rng.normal(size=(500, 2)), rng.uniform(0.1, 3.0, 500)
+    x = np.concatenate([np.linalg.norm(rest, axis=-1, keepdims=True) + rng.uniform(0.01, 2.0, (500, 1)), rest], axis=-1)
+    end = np.concatenate([np.linalg.norm(out, axis=-1, keepdims=True), out], axis=-1) * (ends != "at the tip")
+    np.testing.assert_allclose(cones.longest_step(x, (end - x) / t[:, None]), t, rtol=1e-6)
 
 
 def assert_optimal(given, found, more=0.0, scale=1.0):
