@@ -158,6 +158,7 @@ class Stepper:
                 raise ValueError(f"task: actuator {name!r} has no bounds, over which actions from -1 to 1 could spread")
         self._compiled: dict[Hashable, Any] = {}  # by what it is
         self._weights = tuple(task.weights.items())
+        self._drawn = any(name.startswith("inputs.") for name in self.names)  # numbers of inputs differ between states
         self._checked = 0  # steps from the start of an episode whose prescribed inputs are known to be allowed
 
     def follow_code(self) -> None:
@@ -209,7 +210,8 @@ class Stepper:
         """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed
         state stays at its last good one."""
         task, block = self.task, 1 if len(x) == 1 else None
-        self._check_prescribed(time, self._varied(p))
+        if len(self.muscles) < len(self.model.muscles):  # the model prescribes some
+            self._check_prescribed(time, p)
         given = self._inputs(actions) | {"clock": task.start_time + time} | ({"p": p} if self.names else {})
         loop = self._kept(("loop", block), lambda: self.method.kept_loop(self.equations, "projection", block))
         ran = loop(x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
@@ -220,7 +222,7 @@ class Stepper:
         they are the same in all states, they are computed once for every time."""
         task = self.task
         end = round(float(time.max()) / task.step) + task.control_steps
-        if any(name.startswith("inputs.") for name in self.names):
+        if self._drawn:
             steps = task.step * np.arange(task.control_steps)
             self.equations.check_prescribed(task.start_time + time[:, None] + steps, p)
         elif end > self._checked:
