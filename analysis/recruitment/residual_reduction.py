@@ -20,21 +20,32 @@ mass, which OpenSim's tool makes too, while the inertia about it stays.
 import importlib
 from collections.abc import Mapping
 from dataclasses import field, replace
-from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from myoquat.analysis.motion import differentiate, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.smoothing import stencil_derivatives
-from myoquat.core import Array, Solved, check_types, clarabel, frozen, indices_of, pandas as pd, scipy, xarray as xr
+from myoquat.core import (
+    Array,
+    Solved,
+    by_pattern,
+    check_types,
+    clarabel,
+    frozen,
+    indices_of,
+    pandas as pd,
+    scipy,
+    xarray as xr,
+)
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.series import even_times
 from myoquat.dynamics import inverse_dynamics, inverse_dynamics_derivatives
 from myoquat.dynamics.constraints import constraints_of
-from myoquat.joints import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, frames
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
-from myoquat.joints.vectors import cross, matvec, skew
+from myoquat.joints.vectors import matvec, skew
 from myoquat.muscle.model import Model
 
 from .free import free_velocities
@@ -280,29 +291,19 @@ def _root(model: Model) -> int:
     return roots[0]
 
 
-def _wrench(model: Model, motion: Motion, root: int, torque: Array) -> Array:
-    """(..., 6) the force and the torque about the center of mass of the root, in the ground's axes, that do the work of
-    generalized forces (..., nu) on its velocities. They are the least ones where it has fewer than six velocities."""
-    system = model.system
-    R, _ = system.poses(motion.q)[system.body_names[root]]
-    at = matvec(R, np.asarray(system.bodies[root].center_of_mass, dtype=float))
-    found = np.einsum("tij,t...j->t...i", _from_velocities(model, motion, root), torque[..., system.u_slices[root]])
-    arm = np.broadcast_to(at, (len(motion.time), 3)).reshape(len(motion.time), *[1] * (found.ndim - 2), 3)
-    return np.concatenate([found[..., :3], found[..., 3:] - cross(arm, found[..., :3])], axis=-1)
-
-
-def _from_velocities(model: Model, motion: Motion, root: int) -> Array:
-    """(t, 6, n) from generalized forces on the root's velocities to a wrench at its origin."""
-    system = model.system
-    wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
-    found = inverse_dynamics_derivatives(system, motion.q, motion.speeds, motion.accelerations, wrenches)
-    assert found.f_ext is not None
-    return np.linalg.pinv(-found.f_ext[:, system.u_slices[root], root])
+def _wrench_map(model: Model, motion: Motion, root: int) -> Array:
+    """(t, 6, n) from generalized forces on the root's velocities to the force and the torque about its center of mass,
+    in the ground's axes, that do their work. They are the least ones at its origin where it has fewer than six."""
+    system, body = model.system, model.system.bodies[root]
+    W = np.linalg.pinv(frames.jacobian(system, motion.q, body.name, np.zeros(3))[..., system.u_slices[root]].mT)
+    at = matvec(system.poses(motion.q)[body.name][0], np.asarray(body.center_of_mass, dtype=float))
+    return np.concatenate([W[:, :3], W[:, 3:] - skew(at) @ W[:, :3]], axis=1)
 
 
 def _residual(model: Model, motion: Motion, forces: Forces | None, root: int) -> Array:
     """(t, 6) what the root needs."""
-    return _wrench(model, motion, root, inverse_dynamics_of_motion(model, motion, forces).torque)
+    torque = inverse_dynamics_of_motion(model, motion, forces).torque[:, model.system.u_slices[root]]
+    return matvec(_wrench_map(model, motion, root), torque)
 
 
 class _Slopes(NamedTuple):
@@ -318,45 +319,29 @@ def _slopes(
     model: Model, motion: Motion, forces: Forces | None, changes: "_Changes", x: Array, residual: Array
 ) -> _Slopes:
     """At a motion of changes x (size,); the loads stay where they are on the ground, while the bodies move."""
-    system, root, C = model.system, _root(model), changes.basis
-    body = changes.options.body
-    loads = np.zeros((len(motion.time), len(system.bodies), 6))
-    if forces is not None:
-        loads = external_wrenches(system, motion, forces)
+    system, root, C, body = model.system, _root(model), changes.basis, changes.options.body
+    state, W = (motion.q, motion.speeds, motion.accelerations), _wrench_map(model, motion, root)
+    wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
+    loads = partial(external_wrenches, system, loads=forces) if forces is not None else lambda motion: wrenches
     names = [f"bodies.{body}.center_of_mass.{axis}" for axis in "xyz"] if body else []
-    found = inverse_dynamics_derivatives(system, motion.q, motion.speeds, motion.accelerations, loads, parameters=names)
+    found = inverse_dynamics_derivatives(system, *state, loads(motion), parameters=names)
     assert found.f_ext is not None
-    by_pose = np.einsum("tij,tjk->tik", found.q, C)
-    if forces is not None:
-        for k in range(C.shape[2]):
-            ends = [
-                external_wrenches(
-                    system, replace(motion, q=system.integrate(motion.q, sign * DIFFERENCE * C[:, :, k])), forces
-                )
-                for sign in (1.0, -1.0)
-            ]
-            by_pose[:, :, k] += np.einsum("tibw,tbw->ti", found.f_ext, (ends[0] - ends[1]) / (2 * DIFFERENCE))
+    q, u, udot, f_ext = (np.einsum("tij,tj...->ti...", W, part[:, system.u_slices[root]])
+                         for part in (found.q, found.u, found.udot, found.f_ext))  # fmt: skip
     turn, turn_rate = _frame_turns(motion, C)
-    u, udot = found.u, found.udot
-    by_rate = np.einsum("tij,tjk->tik", u, C) + np.einsum("tij,tjk->tik", udot, turn + 2 * changes.rate)
-    by_pose += np.einsum("tij,tjk->tik", u, turn + changes.rate) + np.einsum(
-        "tij,tjk->tik", udot, turn_rate + changes.bend
-    )
-    by_acceleration = np.einsum("tij,tjk->tik", udot, C)
-    light, heavy = (inverse_dynamics(each.system, motion.q, motion.speeds, motion.accelerations)
+    by_pose = q @ C + u @ (turn + changes.rate) + udot @ (turn_rate + changes.bend)
+    for k, step in enumerate(DIFFERENCE * np.moveaxis(C, -1, 0)):
+        after, before = (loads(replace(motion, q=system.integrate(motion.q, way * step))) for way in (1, -1))
+        by_pose[:, :, k] += np.einsum("tibw,tbw->ti", f_ext, (after - before) / (2 * DIFFERENCE))
+    light, heavy = (inverse_dynamics(each.system, *state, backend="numpy")
                     for each in (model, changes.model(x, heavier=1.0)))  # fmt: skip
     inertial = [heavy - light, *(found.parameters[name] for name in names)]  # linear in the factor
-    masses = np.stack(inertial, axis=-1)[..., changes.columns]
-
-    def wrench(columns: Array) -> Array:
-        return np.swapaxes(_wrench(model, motion, root, np.swapaxes(columns, 1, 2)), 1, 2)
-
-    parts = [wrench(part) for part in (by_pose, by_rate, by_acceleration, masses)]
+    masses = W @ np.stack(inertial, axis=-1)[:, system.u_slices[root], changes.columns]
     if body == system.body_names[root]:  # the moment's reference is its center of mass, which moves with the shift
         R, _ = system.poses(motion.q)[body]  # one (3, 3) where the root does not turn
         moved = np.pad(skew(residual[:, :3]) @ R, ((0, 0), (0, 0), (1, 0)))
-        parts[3][:, 3:] += moved[..., changes.columns]
-    return _Slopes(*parts)
+        masses[:, 3:] += moved[..., changes.columns]
+    return _Slopes(by_pose, u @ C + udot @ (turn + 2 * changes.rate), udot @ C, masses)
 
 
 def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
@@ -381,7 +366,7 @@ def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
             if child and slide is not None:
                 target[:, slide, slide] = turn
                 target[:, slide, ball] = skew(velocity[:, slide])
-    return np.einsum("tij,tjk->tik", T, C), np.einsum("tij,tjk->tik", rate, C)
+    return T @ C, rate @ C
 
 
 @frozen(eq=False)
@@ -464,14 +449,13 @@ class _Changes:
         old, model = self.recorded, self.model(x)
         coefficients = x[: self.size - len(self.columns)].reshape(self.basis.shape[2], -1)
         value, first, second = (S @ coefficients.T for S in self.splines)
-        step = np.einsum("tij,tj->ti", self.basis, value)
-        q = old.system.integrate(old.q, step)
+        q = old.system.integrate(old.q, matvec(self.basis, value))
         if _has_quaternions(old.system):
             found = differentiate(Motion(model.system, old.time, q))
         else:
-            u = old.speeds + np.einsum("tij,tj->ti", self.basis, first) + np.einsum("tij,tj->ti", self.rate, value)
-            udot = old.accelerations + np.einsum("tij,tj->ti", self.basis, second)
-            udot += 2 * np.einsum("tij,tj->ti", self.rate, first) + np.einsum("tij,tj->ti", self.bend, value)
+            u = old.speeds + matvec(self.basis, first) + matvec(self.rate, value)
+            udot = old.accelerations + matvec(self.basis, second) + 2 * matvec(self.rate, first)
+            udot += matvec(self.bend, value)
             found = Motion(model.system, old.time, q, u, udot)
         return consistent_motion(model, found) if constraints_of(model) else found
 
@@ -515,20 +499,15 @@ def _units(motion: Motion) -> tuple[str, ...]:
 
 def _weights(system: ArticulatedSystem, names: tuple[str, ...], given: Mapping[str, float]) -> Array:
     """(n,) the last weight whose name or pattern fits each velocity, or a coordinate whose rate it is, else 1."""
-    known = {name: {name} for name in names}
-    for coordinate in system.coordinate_names:
-        its = system.indices.velocities_of_coordinate(coordinate)
-        for name in {system.velocity_names[row] for row in its} & set(names):
-            known[name].add(coordinate)
-    weights = np.ones(len(names))
+    free = {name: {system.velocity_names[row] for row in system.indices.velocities_of_coordinate(name)} & {*names}
+            for name in system.coordinate_names} | {name: {name} for name in names}  # fmt: skip
+    weights = dict.fromkeys(names, 1.0)
     for pattern, weight in given.items():
-        rows = [k for k, name in enumerate(names) if any(fnmatchcase(alias, pattern) for alias in known[name])]
-        if not rows:
-            indices_of("free velocity or coordinate", [pattern], [alias for each in known.values() for alias in each])
+        fitting = by_pattern("free velocity or coordinate", {pattern: weight}, [name for name in free if free[name]])
         if not 0 < weight < np.inf:
             raise ValueError(f"the weight of {pattern!r} must be positive, not {weight}")
-        weights[rows] = weight
-    return weights
+        weights |= {velocity: weight for name in fitting for velocity in free[name]}
+    return np.array([*weights.values()])
 
 
 def _splines(time: Array, interval: float) -> Array:
