@@ -56,7 +56,11 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
 
 
 def compiled(
-    key: Hashable, formula: Callable[..., Any], sizes: Mapping[str, Any], outputs: Sequence[str], **options: Any
+    key: Hashable,
+    formula: Callable[..., Any],
+    sizes: Mapping[str, Any],
+    outputs: Sequence[str] | None = None,
+    **options: Any,
 ) -> kernels.Kernel:
     """The kernel of a formula, kept under `key`; options as for `myoquat.kernels.compile`."""
     return kernel_for(key, lambda content: kernels.compile(formula, sizes, outputs, content=content, **options))

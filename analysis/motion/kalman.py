@@ -11,18 +11,17 @@ Errors of a pose are small motions (nu,) from it, three numbers for each quatern
 of its tangent space, where it is not singular and |Q| = 1 needs no constraint.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core import Array, ArrayLike, check_types, content_key, frozen, indices_of, scipy
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.joints.constraints import Holonomic
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -105,12 +104,7 @@ def transition(system: ArticulatedSystem) -> Kernel:
         return after, D[..., :nu], D[..., nu:]
 
     outputs = ["after", "by_pose", "by_motion"]
-    return _kernel("pose_transition", (system.content_key,), formula, {"q": system.nq, "v": nu}, outputs)
-
-
-def _kernel(name: str, key: tuple[Hashable, ...], formula: Any, sizes: dict[str, Any], outputs: list[str]) -> Kernel:
-    build = lambda content: kernels.compile(formula, sizes, outputs, name=name, content=content)  # noqa: E731
-    return kernel_for((name, *key), build)
+    return compiled(("pose_transition", system.content_key), formula, {"q": system.nq, "v": nu}, outputs)
 
 
 def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) -> Kernel:
@@ -141,8 +135,8 @@ def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) 
 
     sizes: dict[str, Any] = {"t": (), "q": system.nq, "u": system.nu}
     sizes |= {"positions": (len(problem.markers), 3), "rotations": (len(problem.sensors), 4)}
-    key = problem.key, content_key(constraints)
-    return _kernel("filter_measurements", key, formula, sizes, ["residuals", "by_pose", "by_velocity"])
+    key = "filter_measurements", problem.key, content_key(constraints)
+    return compiled(key, formula, sizes, ["residuals", "by_pose", "by_velocity"])
 
 
 Data = Markers | Orientations | tuple[Markers, Orientations]

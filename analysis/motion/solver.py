@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core import Array, BoundedTable, frozen, scipy
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
-from myoquat.kernels import compile, while_loop
+from myoquat.kernels import while_loop
 
 from .continuity import Hinges, free_hinges, named, turned_to, unwrapped
 from .fitted import FittedMotion
@@ -71,23 +71,19 @@ class _Solver:
 
     @classmethod
     def _made(cls, problem: PoseProblem) -> "_Solver":
-        def kept(name: str, formula: Any, sizes: dict[str, Any], outputs: list[str] | None = None) -> Any:
-            build = lambda content: compile(formula, sizes, outputs, content=content)  # noqa: E731
-            return kernel_for((name, problem.key), build)
-
         def steps(name: str, far: bool) -> Callable[..., Array]:
             def solved(z: Array, data: Array) -> Array:
                 step = partial(problem.step, far=far)
                 found = while_loop(lambda at: at.left > 0, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
                 return problem.packed(problem.finished(found, CONVERGED_STEP))
 
-            return kept(name, solved, {"z": problem.search_size, "data": problem.size}, ["z_new"])
+            return compiled((name, problem.key), solved, {"z": problem.search_size, "data": problem.size}, ["z_new"])
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
         near = steps("pose_steps", False)
-        assess = kept("pose_errors", assessed, {"q": problem.system.nq, "data": problem.size})
+        assess: Any = compiled(("pose_errors", problem.key), assessed, {"q": problem.system.nq, "data": problem.size})
         if problem.equations is None:
             return cls(near, near, assess, None, problem)
         return cls(near, steps("pose_steps_from_far", True), assess, problem.bring, problem)

@@ -33,13 +33,13 @@ from myoquat.dynamics.constraints.equations import Constraints, as_constraint
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.constraints.loops import Pair
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.motion import Motion
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import components, cross, dot, steiner, vecmat, vector
-from myoquat.kernels import Kernel, compile, while_loop
+from myoquat.kernels import Kernel, while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
 
@@ -359,8 +359,7 @@ class PoseStructure:
     def bring(self) -> Kernel:
         """The kernel of `brought`."""
         sizes = {"q": self.system.nq, "t": ()}
-        build = lambda content: compile(lambda q, t: self.brought(q, t), sizes, ["q_new"], content=content)  # noqa: E731
-        return kernel_for(("pose_brought", self.key), build)
+        return compiled(("pose_brought", self.key), lambda q, t: self.brought(q, t), sizes, ["q_new"])
 
     def moved(self, q: Array, v: Array) -> Array:
         """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""

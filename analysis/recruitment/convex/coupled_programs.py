@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import terms
 from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE
 from myoquat.core import Array, clarabel, frozen, scipy
+from myoquat.joints.vectors import vecmat
 
-from .program import Programs, Status, prices
+from .program import Programs, Status
 
 TOLERANCE = 1e-12  # of the solver, for residuals and the gap
 REDUCED_TOLERANCE = 1e-9  # accepted where rounding errors end progress
@@ -233,12 +233,10 @@ class _Rows:
         status, bound = Status.INFEASIBLE if missed.any() else found.status, np.inf
         if status != Status.INFEASIBLE:
             multipliers = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
-            price = prices(p.B, multipliers) + coupling.price(found.pull, x.shape)
-            low, high = terms.reach(x, p.lower, p.upper)
-            exponents = p.powers if p.power is None else p.power
-            fixed = np.sum(y * p.b) - np.sum(z * p.h) + np.sum(found.pull * coupling.least)
+            price = vecmat(multipliers, p.B) + coupling.price(found.pull, x.shape)
             give = np.where(soft > 0, found.pull**2 / np.where(soft > 0, 4 * soft, 1.0), 0.0)
-            bound = float(fixed - give.sum() + terms.least(p.weights, exponents, price, low, high).sum())
+            rows = found.pull @ coupling.least - give.sum()
+            bound = float(p.certificates(x, multipliers, price)[0].sum() + rows)
         objective = float(p.objective(x).sum() + np.sum(np.where(hard, 0.0, soft * d**2)))
         if status == Status.UNSOLVED:  # the solver counts residuals of the gradient too, which the bound makes up for
             cone, equations = self.program.cone_values(x), self.program.residual(x)

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.analysis.recruitment.convex import cones, terms
 from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
 from myoquat.dynamics.factor import Factors
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import vecmat, vector
 from myoquat.kernels import while_loop
 from myoquat.kernels.control_flow.table_loop import over_rows
@@ -518,10 +517,7 @@ def solved_side_by_side(
     else:
         names = ("A", "G", "scale", "target", "max_weight", "balance", "lower", "upper", "weight", "power")
         sizes = {name: np.shape(values)[1:] for name, values in zip(names, given, strict=True)}
-        found = kernel_for(
-            ("interior_point", shape),
-            lambda content: kernels.compile(formula.solve, sizes, name="interior_point", content=content),
-        )(*given)
+        found = compiled(("interior_point", shape), formula.solve, sizes, name="interior_point")(*given)
     *best, off = found
     ends = Ends(*map(np.array, best))  # some share numbers
     is_near = (ends.status == Status.UNSOLVED) & (off <= ACCEPTABLE_FACTOR)

@@ -41,11 +41,6 @@ def in_one_pass(A: Array, x: Array) -> Array:
     return np.einsum("...mn,...n->...m", A, x)
 
 
-def prices(A: Array, y: Array) -> Array:
-    """(..., n) multipliers y (..., m) times large matrices A (..., m, n), without a copy of A."""
-    return (y[..., None, :] @ A)[..., 0, :]
-
-
 def powers_of_two(sizes: Array) -> Array:
     """(...) the nearest powers of two, by which division does not round; 1 for zero."""
     return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
@@ -159,6 +154,8 @@ class Programs:
 
     def around(self, centre: Array) -> Self:
         """The programs whose variables are x - centre (k, n)."""
+        if not centre.any():
+            return self
         return replace(
             self,
             b=-self.residual(centre),

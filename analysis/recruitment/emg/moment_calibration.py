@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core import (
     Array,
@@ -36,7 +35,7 @@ from myoquat.core import (
 )
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled, kernel_for
 from myoquat.kernels import Kernel
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.shared_structure import law_type_of, numbers_of
@@ -237,15 +236,8 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
 
     inputs: Mapping[str, Any] = {"parameters": 1 + len(PARAMETERS), "numbers": 2 + len(names)}
     key = law_type_of(law), tuple(names)
-    value = kernel_for(
-        ("emg tension", *key),
-        lambda content: kernels.compile(formula, inputs, ["tension"], name="emg_tension", content=content),
-    )
-    slope = kernel_for(
-        ("emg tension by parameters", *key),
-        lambda content: value.jacobian(wrt="parameters"),
-    )
-    return value, slope
+    value = compiled(("emg tension", *key), formula, inputs, ["tension"], name="emg_tension")
+    return value, kernel_for(("emg tension by parameters", *key), lambda content: value.jacobian(wrt="parameters"))
 
 
 DECREASE = 1e-10  # relative, of minus the logarithm of the density and of its parameters, at which the search ends

@@ -28,7 +28,7 @@ from functools import partial
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
-from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
+from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -312,7 +312,7 @@ class CoupledRecruitment:
         """Programs of x - centre, and the centre (k, n)."""
         part, centre = self.demands.subset(frames), self.centre[frames]
         programs = part.programs(self.F0[frames], self.slopes[frames], self.effort)
-        return (programs.around(centre) if centre.any() else programs), centre
+        return programs.around(centre), centre
 
     def _coupling_rows(self, frames: Array, lines: Lines) -> tuple[CouplingRows, tuple[Array, ...]]:
         """The coupling rows of all chosen steps, L and H being lines, and the indices of these steps."""
@@ -389,18 +389,13 @@ class CoupledRecruitment:
         weights = self.demands.all_weights(self.effort)
         return terms.cost(weights, float(self.effort.power), self.found.x - self.centre).sum(axis=-1)
 
-    def _missing(self) -> Array:
-        """(t, e) the residual of the equations for the nonlinear forces."""
-        x, m = self.found.x, self.m
-        return self.demands.missing(self.demands.tensions(x[:, :m]), x[:, m:])
-
     def _are_met(self) -> Array:
         """(t,) whether they meet the equations, or are known to have no solution."""
-        size = np.maximum(np.abs(self.demands.torque).max(axis=-1, initial=0.0), 1.0)
-        return (np.abs(self._missing()).max(axis=-1, initial=0.0) <= TORQUE_RESIDUAL * size) | self.lost
+        return self.demands.are_met(self.found.x) | self.lost
 
     def _certified(self, iterations: int) -> WholeTrial:
-        found, missing, effort = self.found, self._missing(), self._objective()
+        found, demands, effort = self.found, self.demands, self._objective()
+        missing = demands.missing(demands.tensions(found.x[:, : self.m]), found.x[:, self.m :])
         beyond = max(float(self._beyond().max(initial=0.0)), 0.0)
         met = beyond <= REACH_TOLERANCE and self._are_met().all() and (found.status != Status.UNSOLVED).all()
         met = met and (self.status == Status.SOLVED or self.lost.any())

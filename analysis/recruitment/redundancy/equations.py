@@ -13,6 +13,7 @@ from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_minim
 from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import free_velocities, led_velocities
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
+from myoquat.analysis.recruitment.tolerances import TORQUE_RESIDUAL
 from myoquat.core import Array, ArrayLike, frozen, indices_of, real_array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
@@ -258,7 +259,7 @@ class Effort:
     def solved(self, demands: "Demands", programs: Programs, centre: Array, backend: str) -> Solutions:
         """The solutions of frames with affine forces; `programs` of these demands have the effort of x - centre."""
         solve = solve_minimax if self.power == np.inf else solve_programs
-        found = solve(programs.around(centre) if centre.any() else programs, backend=backend)
+        found = solve(programs.around(centre), backend=backend)
         found.x[:] += centre
         return found
 
@@ -585,3 +586,14 @@ class Demands:
     def missing(self, tensions: Array, controls: Array) -> Array:
         """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""
         return _given(self.arms, tensions) + _given(self.helps, controls) - self.torque
+
+    @property
+    def allowed_residual(self) -> Array:
+        """(t,) [N m, N] what may be missing."""
+        return TORQUE_RESIDUAL * np.maximum(np.abs(self.torque).max(axis=-1, initial=0.0), 1.0)
+
+    def are_met(self, x: Array) -> Array:
+        """(t,) whether activations and controls x (t, m + r) meet the equations."""
+        m = self.lengths.shape[1]
+        missing = self.missing(self.tensions(x[:, :m]), x[:, m:])
+        return np.asarray(np.abs(missing).max(axis=-1, initial=0.0) <= self.allowed_residual)

@@ -10,9 +10,8 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separable
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
 from myoquat.core import Array, frozen, real_array
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import rows_of, vector
-from myoquat.kernels import Compiled, compile
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 
@@ -118,16 +117,10 @@ class MetabolicCurves:
         laws = self.demands.laws
         if self.backend == "numpy":
             return self._formula(lengths, speeds, a, laws.p)
-        m, size = len(self.slow), laws.p.shape[-1]
-
-        def build(content: str | None) -> Compiled:
-            shapes = {"lengths": m, "speeds": m, "a": m, "p": size}
-            return compile(self._formula, shapes, ["powers"], name="metabolic_power", content=content)
-
-        kernel: Any = kernel_for(
-            ("metabolic", laws.key, self.cost, tuple(self.slow), tuple(self.masses.items())), build
-        )
-        return kernel(lengths, speeds, a, np.broadcast_to(laws.p, (*lengths.shape[:-1], size)))
+        shapes = {"lengths": a.shape[-1], "speeds": a.shape[-1], "a": a.shape[-1], "p": laws.p.shape[-1]}
+        key = ("metabolic", laws.key, self.cost, tuple(self.slow), tuple(self.masses.items()))
+        kernel: Any = compiled(key, self._formula, shapes, ["powers"], name="metabolic_power")
+        return kernel(lengths, speeds, a, np.broadcast_to(laws.p, (*lengths.shape[:-1], shapes["p"])))
 
     def _formula(self, lengths: Array, speeds: Array, a: Array, p: Array) -> Array:
         """(..., m, c) the formula, on floats and symbols."""

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Programs, Solutions, Status, are_met, solve_separable, terms
-from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE, TORQUE_RESIDUAL
+from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE
 from myoquat.core import Array
 from myoquat.joints.vectors import vecmat
 
@@ -257,17 +257,10 @@ class PosedFrames:
 
     def measured(self, found: Solutions) -> Solutions:
         """Solutions with their efforts: LOCAL, or UNSOLVED where the equations are missed. They have no bound."""
-        met = are_met(found.status) & self._are_met(found.x)
+        met = are_met(found.status) & self.demands.are_met(found.x)
         status = np.where(met, Status.LOCAL, Status.UNSOLVED)
         bound = np.full(self.count, np.nan)
         return replace(found, objective=self.objectives(found.x), bound=bound, status=status)
-
-    def _are_met(self, x: Array) -> Array:
-        """(t,) whether activations and controls meet the equations."""
-        demands, m = self.demands, self.m
-        size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
-        off = demands.missing(demands.tensions(x[:, :m]), x[:, m:])
-        return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= TORQUE_RESIDUAL * size)
 
     def subset(self, rows: Array) -> "PosedFrames":
         """Some of the frames, by their numbers."""

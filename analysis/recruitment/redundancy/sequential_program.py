@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.analysis.recruitment.convex import Solutions, Status, terms
 from myoquat.analysis.recruitment.convex.interior_point import (
     ACCEPTABLE_FACTOR,
@@ -31,9 +30,9 @@ from myoquat.analysis.recruitment.convex.interior_point import (
     solved,
     weighted,
 )
-from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE, TORQUE_RESIDUAL
+from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.kernels import while_loop
 from myoquat.kernels.control_flow.table_loop import over_rows
 
@@ -291,7 +290,7 @@ class SequentialProgramming:
         self.centre = demands.with_reserves(demands.targets(effort), [0.0] * len(demands.reserves))
         self.low = demands.with_reserves(demands.low, [x.lower for x in demands.reserves])
         self.high = demands.with_reserves(demands.high, [x.upper for x in demands.reserves])
-        self.enough = TORQUE_RESIDUAL * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+        self.enough = demands.allowed_residual
 
     def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
         """The solutions from a start, and the forces there and their slopes (k, m, 2).
@@ -314,8 +313,7 @@ class SequentialProgramming:
         else:
             sizes = {name: np.shape(values)[1:] for name, values in given.items()}
             key = ("sequential_program", e, n, self.m, formula.power, demands.laws.key)
-            kernel = kernel_for(key, lambda content: kernels.compile(
-                formula.solve, sizes, name="sequential_program", content=content))  # fmt: skip
+            kernel = compiled(key, formula.solve, sizes, name="sequential_program")
             found = dict(zip(kernel.outputs, kernel(**given), strict=True))
         objective, bound = found["objective"], found["floor"]
         size = np.maximum(objective, SMALL_OBJECTIVE * self.weights.max(axis=-1, initial=0.0))

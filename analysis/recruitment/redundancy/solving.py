@@ -22,9 +22,8 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
-from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
+from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
 from myoquat.core import Array, ArrayLike, check_items, real_array
-from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 
 from .equations import Demands, Effort, secants
@@ -40,13 +39,12 @@ def reachable(model: Model, a: Array, step: ArrayLike) -> tuple[Array, Array]:
     The excitations are constant, 0 and 1. Muscles without activation dynamics have -inf and inf. The method is the
     Runge-Kutta method of order 4, with an error of about 1e-6.
     """
-    low, high = np.full(a.shape, -np.inf), np.full(a.shape, np.inf)
-    reach, size = Reach(model), a.shape[:-1]
-    for number, _ in enumerate(reach.dynamics):
-        rows = reach.dynamics_index == number
-        along = np.broadcast_to(real_array("step", step)[..., None], (*size, int(rows.sum())))
-        low[..., rows], high[..., rows] = (_after(reach.dynamics[number], e, a[..., rows], along) for e in (0.0, 1.0))
-    return low, high
+    reach, ends = Reach(model), (np.full(a.shape, -np.inf), np.full(a.shape, np.inf))
+    lagging = np.flatnonzero(reach.dynamics_index >= 0)
+    steps = np.broadcast_to(real_array("step", step)[..., None], (*a.shape[:-1], len(lagging)))
+    for excitation, end in enumerate(ends):
+        end[..., lagging] = reach.after(lagging, np.full(len(lagging), float(excitation)), a[..., lagging], steps)
+    return ends
 
 
 class Reach:
@@ -64,22 +62,17 @@ class Reach:
         return np.array([0.0 if k < 0 else self.dynamics[k].minimum_activation for k in self.dynamics_index])
 
     def after(self, muscle: Array, excitation: Array, a: Array, step: Array) -> Array:
-        """(..., l) activations of muscles (l,) that begin at a (..., l), after steps (l,) [s] of excitations (l,)."""
-        found = np.empty_like(a)
+        """(..., l) activations of muscles (l,), from a (..., l), after steps (..., l) [s] of excitations (l,)."""
+        found = a.copy()
         for number, dynamics in enumerate(self.dynamics):
             rows = self.dynamics_index[muscle] == number
-            found[..., rows] = _after(dynamics, excitation[rows], a[..., rows], step[rows])
+            shortest = min(dynamics.activation_time, dynamics.deactivation_time) / 2
+            longest = step[..., rows].max(initial=0.0)
+            count = max(int(np.ceil(longest / (MAX_STEP_PER_TIME_CONSTANT * shortest))), 1)
+            e = np.broadcast_to(excitation[rows], found[..., rows].shape)
+            for _ in range(count):
+                found[..., rows] = dynamics.advanced(found[..., rows], (e, e, e), step[..., rows] / count)
         return found
-
-
-def _after(dynamics: ActivationDynamics, e: float | Array, a: Array, step: Array) -> Array:
-    """(...) activations after steps (...) of a constant excitation."""
-    shortest = min(dynamics.activation_time, dynamics.deactivation_time) / 2
-    count = max(int(np.ceil(step.max(initial=0.0) / (MAX_STEP_PER_TIME_CONSTANT * shortest))), 1)
-    h, excitation = step / count, np.broadcast_to(np.asarray(e, dtype=float), a.shape)
-    for _ in range(count):
-        a = dynamics.advanced(a, (excitation, excitation, excitation), h)
-    return a
 
 
 AFFINITY_TOLERANCE = 1e-9  # of the greatest force: laws that deviate less from their secant are affine
@@ -240,7 +233,6 @@ class Recruitment:
         """Solutions at which the forces are their tangents, from activations and reserves x; UNSOLVED where tangents
         do not lead to forces that meet the equations."""
         m, centre, found = demands.lengths.shape[1], self.centre[frames], None
-        size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         x, open_ = x.copy(), np.arange(len(frames))
         for _ in range(MAX_TANGENT_ITERATIONS):
             part = demands.subset(open_)
@@ -249,11 +241,10 @@ class Recruitment:
             if found is None:
                 found = new
             found.put(open_, new)
-            met = are_met(new.status)
+            met, exact = are_met(new.status), part.are_met(new.x)
             x[open_[met]] = new.x[met]
-            off = np.abs(part.missing(part.tensions(new.x[:, :m]), new.x[:, m:])).max(axis=-1, initial=0.0)
-            found.status[open_] = np.where(met & (off <= TORQUE_RESIDUAL * size[open_]), Status.SOLVED, Status.UNSOLVED)
-            open_ = open_[met & (off > TORQUE_RESIDUAL * size[open_])]
+            found.status[open_] = np.where(met & exact, Status.SOLVED, Status.UNSOLVED)
+            open_ = open_[met & ~exact]
             if not len(open_):
                 break
         assert found is not None
