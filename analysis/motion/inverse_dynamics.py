@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd
+from myoquat.core import Array, ArrayLike, Curve, Curves, Pair, check_types, frozen, indices_of, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
@@ -44,6 +44,13 @@ class Load(NamedTuple):
     force: Array
     moment: Array
     point: Array
+
+    @classmethod
+    def about(cls, point: Array, force: Array, moment: Array, origin: Array, axes: Pair) -> Self:
+        """A force and its moment about `origin`, all in world axes, about another point, in the axes of a frame."""
+        R, p = axes
+        moment = moment + cross(origin - point, force)
+        return cls(*(vecmat(x, R) + np.zeros(moment.shape) for x in (force, moment, point - p)))
 
 
 def load_columns(root: str, load: Load) -> dict[str, Array]:
@@ -121,10 +128,7 @@ class ConstraintForces:
             force, moment = forces[:, k], moments[:, k]
         R, p = poses[on]
         at = p + matvec(R, np.asarray(_own_point(self.motion.on_bodies[place], on) if point is None else point, float))
-        moment = moment + cross(p - at, force)
-        R, p = poses[frame]
-        still = np.zeros(moment.shape)
-        return Load(vecmat(force, R) + still, vecmat(moment, R) + still, vecmat(at - p, R) + still)
+        return Load.about(at, force, moment, p, poses[frame])
 
     def to_dataframe(self, *, frame: str = "ground") -> "pd.DataFrame":
         """Loads of every constraint between bodies on every body on which it acts, over the index time [s].

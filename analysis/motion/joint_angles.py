@@ -25,6 +25,7 @@ from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import axes_rotation
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_log, quaternion_multiply
 from myoquat.joints.ranges import check_array
 from myoquat.joints.sequences import SEQUENCES, condition_euler, euler_from_quaternion
@@ -220,9 +221,13 @@ def _bodies(motion: Motion, joint: str | tuple[str, str]) -> tuple[str, str]:
         above = bodies[body.parent]
         if body.joint.is_weld and not body.joint_name and above.joint_name:
             return above.parent, body.name  # the body hangs on the frame of its own joint
-    carried = [b for b in system.bodies if b.parent == body.name and not b.joint_name]
-    frame = body.name == f"{body.joint_name}_frame" and len(carried) == 1
-    return body.parent, (carried[0].name if frame else body.name)
+    return body.parent, carried_by(system, body)
+
+
+def carried_by(system: ArticulatedSystem, body: Body) -> str:
+    """The name of the body that a body's joint carries: itself, or the only one on what is the frame of the joint."""
+    carried = [b.name for b in system.bodies if b.parent == body.name and not b.joint_name and b.joint.is_weld]
+    return carried[0] if body.name == f"{body.joint_name}_frame" and len(carried) == 1 else body.name
 
 
 def _rotation(motion: Motion, q: Array, proximal: str, distal: str, axes: tuple[ArrayLike | str, ...] | None) -> Array:

@@ -68,6 +68,7 @@ from .structure import PoseStructure, split_couplers
 from .task_coordinates import velocity_of
 
 PROJECTION_TOLERANCE = 1e-10  # |phi| [m, rad] up to which a pose is on the constraints
+ROUNDING_LEVEL = 1e-12  # of the greatest rate: residual of a change that meets the constraints
 MIN_REPORTED_VIOLATION = 1e-4  # |phi| [m, rad] of a recorded motion above which a warning reports the projection
 
 
@@ -103,19 +104,6 @@ class MotionConstraints:
             )
         return q
 
-    def rates(self, time: Array, q: Array, u: Array, udot: Array) -> tuple[Array, Array]:
-        """u and udot (t, nu) changed as little as possible so that A u = -phi_t and A udot = b."""
-        if self.all is None:
-            return u, udot
-        A = self.all.jacobian(q, time) * self.moving
-        for _ in range(2):  # the second takes off the round-off of the first
-            u = u - self.moving * least_motions(A, self.all.rate(q, u, time))
-        bias = self.all.bias(q, u, time)
-        whole = self.all.jacobian(q, time)
-        for _ in range(2):
-            udot = udot - self.moving * least_motions(A, matvec(whole, udot) - bias)
-        return u, udot
-
     def projected(self, motion: Motion) -> Motion:
         """The motion with its poses, u and udot on the constraints and couplers."""
         q = motion.q.copy()
@@ -124,8 +112,7 @@ class MotionConstraints:
 
     def with_rates(self, motion: Motion) -> Motion:
         """The motion, whose poses are on the constraints, with u and udot that are."""
-        u, udot = self.rates(motion.time, motion.q, motion.speeds, motion.accelerations)
-        return replace(motion, u=u, udot=udot)
+        return motion if self.all is None else with_consistent_rates(self.all, motion, [self.moving])
 
     def warn_if_violated(self, motion: Motion) -> None:
         """Warn with MotionWarning of a recorded motion that is off the holonomic constraints by more than 1e-4."""
@@ -141,6 +128,34 @@ class MotionConstraints:
                 MotionWarning,
                 stacklevel=3,
             )
+
+
+def with_consistent_rates(held: ConstraintArrays, motion: Motion, moving: Sequence[Array]) -> Motion:
+    """The motion, whose poses are on the constraints, with A u = -phi_t and A udot = b by the smallest changes.
+
+    Those velocities change that are 1 in the first (nu,) of `moving` with which it can be done, or else in the last.
+    """
+    time, q, u = motion.time, motion.q, motion.speeds
+    A, udot = held.jacobian(q, time), motion.udot
+    for _ in range(2):  # the second takes off the round-off of the first
+        u = u - _least_change(A, held.rate(q, u, time), moving)
+    bias = held.bias(q, u, time)
+    for _ in range(2 if udot is not None else 0):
+        udot = udot - _least_change(A, matvec(A, udot) - bias, moving)
+    return replace(motion, u=u, udot=udot)
+
+
+def _least_change(A: Array, wanted: Array, moving: Sequence[Array]) -> Array:
+    """(t, nu) x with A x = wanted (t, k)."""
+    found = np.zeros((len(A), A.shape[-1]))
+    size = np.abs(wanted).max(axis=-1, initial=0.0)
+    open_ = np.flatnonzero(size > 0)
+    for free in moving:
+        if len(open_):
+            found[open_] = free * least_motions(A[open_] * free, wanted[open_])
+            left = np.abs(matvec(A[open_], found[open_]) - wanted[open_]).max(axis=-1)
+            open_ = open_[~(left <= ROUNDING_LEVEL * size[open_])]
+    return found
 
 
 def constraints_of_motion(motion: Motion, model: SystemLike | None) -> MotionConstraints:
@@ -250,27 +265,11 @@ def natural_spline(time: Array, x: Array) -> "scipy.interpolate.BSpline":
 
 
 def _filtered_angles(x: Array, rate: float, cutoff: float) -> Array:
-    """One pass of the filter, sum_k a_k y_{n-k} = sum_k b_k x_{n-k}, whose first frames are held: a triangular band.
-    (`scipy.signal` has it too, but takes longer to import than all of the rest takes.)"""
-    b, a = _butterworth(np.tan(np.pi * cutoff / rate))
-    right = np.array(x)
-    right[FILTER_ORDER:] = sum(b[k] * x[FILTER_ORDER - k : len(x) - k] for k in range(FILTER_ORDER + 1))
-    band = np.zeros((FILTER_ORDER + 1, len(x)))
-    band[0] = 1.0
-    for k in range(1, FILTER_ORDER + 1):
-        band[k, FILTER_ORDER - k : len(x) - k] = a[k]
-    solve = scipy.linalg.blas.dtbsv
-    return np.stack([solve(FILTER_ORDER, band, column, lower=1, diag=1) for column in right.T], axis=-1)
-
-
-def _butterworth(warped: float) -> tuple[Array, Array]:
-    """b, a (FILTER_ORDER + 1,) of the low-pass of order FILTER_ORDER: its analog poles at the cutoff tan(pi
-    f / rate), by the bilinear transform (A. V. Oppenheim, R. W. Schafer, Discrete-Time Signal Processing, 3rd ed., sec.
-    7.2.2); b sums as a."""
-    poles = warped * np.exp(1j * np.pi * (2 * np.arange(FILTER_ORDER) + FILTER_ORDER + 1) / (2 * FILTER_ORDER))
-    a = np.poly((1 + poles) / (1 - poles)).real
-    b = np.poly(np.full(FILTER_ORDER, -1.0))
-    return b * a.sum() / b.sum(), a
+    """One pass of the filter over the columns of x (t, n), whose first frames are held."""
+    b, a = scipy.signal.butter(FILTER_ORDER, cutoff, fs=rate)
+    held, rest = x[:FILTER_ORDER], x[FILTER_ORDER:]
+    state = np.stack([scipy.signal.lfiltic(b, a, column, column) for column in held[::-1].T], axis=-1)
+    return np.concatenate([held, scipy.signal.lfilter(b, a, rest, axis=0, zi=state)[0]])
 
 
 STENCIL_HALF_WIDTH = 3  # frames on each side of a stencil

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_columns
+from myoquat.analysis.motion.joint_angles import carried_by
 from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.core import (
     Array,
@@ -25,7 +26,7 @@ from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.multibody.system import Poses
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.acting import acts_on_bodies
 from myoquat.muscle.evaluate import acting_wrenches, actuator_forces, limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.model import Model
@@ -108,10 +109,8 @@ class JointLoads(Curves):
         if point is not None:
             R, p = poses[carrier]
             at = p + matvec(R, real_array("point", point))
-        moment = moment + cross(origin - at, force)
         sign = 1.0 if on == "child" else -1.0
-        R, p = poses[names.get(frame, frame)]
-        return Load(vecmat(sign * force, R), vecmat(sign * moment, R), vecmat(at - p, R) + np.zeros(force.shape))
+        return Load.about(at, sign * force, sign * moment, origin, poses[names.get(frame, frame)])
 
     def to_dataframe(
         self, joints: Sequence[str] | None = None, *, on: str = "child", frame: str = "ground"
@@ -167,12 +166,9 @@ class JointLoads(Curves):
         return body.joint_name or body.name
 
     def _ends(self, i: int) -> tuple[str, str]:
-        """The bodies that a joint joins: one that is only the frame of the joint stands for the one that it carries."""
-        bodies = self.model.system.bodies
-        body = bodies[i]
-        carried = [b for b in bodies if b.parent == body.name and not b.joint_name and b.joint.is_weld]
-        frame = body.name == f"{body.joint_name}_frame" and len(carried) == 1
-        return (carried[0].name if frame else body.name), body.parent
+        """The bodies that a joint joins: the one that it carries, and its parent."""
+        body = self.model.system.bodies[i]
+        return carried_by(self.model.system, body), body.parent
 
 
 def joint_loads(

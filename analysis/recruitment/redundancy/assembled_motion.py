@@ -3,22 +3,19 @@
 Smoothing changes all free coordinates alike: `myoquat.analysis.motion.smoothing`.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.motion.smoothing import differentiate
-from myoquat.core import Array, check_types
+from myoquat.analysis.motion.smoothing import differentiate, with_consistent_rates
+from myoquat.core import check_types
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities
-from myoquat.dynamics.rows import least_motions
 from myoquat.joints.conversion.balls import on_branches_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
-ROUNDING_LEVEL = 1e-12  # of the greatest rate: residual of a change that meets the constraints
 MAX_VIOLATION = 1e-6  # of a position [m, rad], or of a rate relative to 1 and the greatest velocity
 
 
@@ -49,15 +46,10 @@ def consistent_motion(model: Model, motion: MotionLike) -> Motion:
     constraints = constraints_of(model)
     if not constraints:
         return motion
-    time = motion.time
-    q = assemble(model, motion.q, time=time)
-    held = ConstraintArrays(Constraints(model.system, constraints))
-    A, tries = held.jacobian(q, time), mobilities(model)
-    u = None if motion.u is None else motion.u - _least(A, held.rate(q, motion.u, time), tries)
-    udot = motion.udot
-    if u is not None and udot is not None:
-        udot = udot - _least(A, _missing(held, q, u, udot, time), tries)
-    return replace(motion, q=q, u=u, udot=udot)
+    motion = replace(motion, q=assemble(model, motion.q, time=motion.time))
+    if motion.u is None:
+        return motion
+    return with_consistent_rates(ConstraintArrays(Constraints(model.system, constraints)), motion, mobilities(model))
 
 
 def consistent_derivatives(model: Model, motion: MotionLike) -> Motion:
@@ -86,19 +78,6 @@ def consistent_derivatives(model: Model, motion: MotionLike) -> Motion:
     return consistent_motion(model, differentiate(poses))
 
 
-def _least(A: Array, wanted: Array, tries: Sequence[Array]) -> Array:
-    """(t, nu) x with A x = wanted (t, k) by the first of the mobilities that does it, or else by the last."""
-    found = np.zeros((len(A), A.shape[-1]))
-    size = np.abs(wanted).max(axis=-1, initial=0.0)
-    open_ = np.flatnonzero(size > 0)
-    for moving in tries:
-        if len(open_):
-            found[open_] = moving * least_motions(A[open_] * moving, wanted[open_])
-            left = np.abs(matvec(A[open_], found[open_]) - wanted[open_]).max(axis=-1)
-            open_ = open_[~(left <= ROUNDING_LEVEL * size[open_])]
-    return found
-
-
 def check_consistent(model: Model, motion: Motion) -> None:
     """ValueError, with the frame, for a motion off the model's couplers and constraints by more than 1e-6, or one that
     moves a locked coordinate."""
@@ -111,7 +90,7 @@ def check_consistent(model: Model, motion: Motion) -> None:
     off = {
         "position": held.position(q, motion.time),
         "velocity": held.rate(q, u, motion.time) / size,
-        "acceleration": _missing(held, q, u, udot, motion.time) / size,
+        "acceleration": (matvec(held.jacobian(q, motion.time), udot) - held.bias(q, u, motion.time)) / size,
     }
     for name, values in off.items():
         worst = float(np.abs(values).max(initial=0.0))
@@ -136,8 +115,3 @@ def check_locked(model: Model, motion: Motion) -> None:
                     f"coordinate {coordinate.name!r} is locked, but the motion moves it (first at {first:g} s); free "
                     "it in the model, or keep it still in the motion"
                 )
-
-
-def _missing(held: ConstraintArrays, q: Array, u: Array, udot: Array, time: Array) -> Array:
-    """(t, k) A udot - b."""
-    return matvec(held.jacobian(q, time), udot) - held.bias(q, u, time)
