@@ -224,20 +224,19 @@ def gait_events_from_forces(
     if not 0 < release <= threshold:
         raise ValueError(f"0 < release <= threshold is needed, not {release:g} and {threshold:g} N")
     chosen = dict(sides) if sides is not None else _sides_of_bodies(forces)
-    indices_of("load", chosen, forces.names)
-    for name, side in chosen.items():
+    columns = indices_of("load", chosen, forces.names)
+    for k, (name, side) in zip(columns, chosen.items(), strict=True):
         _check_sides(f"the load {name!r}", [side])
-        if (frame := forces.force_frames[forces.names.index(name)]) != "ground":
+        if (frame := forces.force_frames[k]) != "ground":
             raise ValueError(f"the load {name!r} is in the axes of {frame!r}; forces in the ground's axes are needed")
-    size = np.nan_to_num(forces.force[:, [forces.names.index(name) for name in chosen]]).sum(axis=(0, 1))
+    size = np.nan_to_num(forces.force[:, columns]).sum(axis=(0, 1))
     if size[1] < np.abs(size).max():
         axis = "downwards" if np.argmax(np.abs(size)) == 1 else f"along {'xyz'[np.argmax(np.abs(size))]}"
         _warn(f"the forces on the feet act mostly {axis}; {Y_UP}, and forces are those on the person")
     strikes, offs = {}, {}
     for side in SIDES:
-        columns = [forces.names.index(name) for name, own in chosen.items() if own == side]
-        upward = forces.force[:, columns, 1].sum(axis=1)
-        strikes[side], offs[side] = _contacts(forces.time, upward, threshold, release, shortest)
+        upward = forces.force[:, [k for k, own in zip(columns, chosen.values(), strict=True) if own == side], 1]
+        strikes[side], offs[side] = _contacts(forces.time, upward.sum(axis=1), threshold, release, shortest)
     return GaitEvents(strikes, offs, _span(forces.time), "forces")
 
 
@@ -326,7 +325,7 @@ def gait_events_from_markers(
         ahead = smooth.select((heel, toe)).positions @ forward - middle[:, None]
         strikes[side], offs[side] = _peaks(markers.time, ahead[:, 0]), _peaks(markers.time, -ahead[:, 1])
     events = GaitEvents(strikes, offs, _span(markers.time), "markers")
-    stance = gait_parameters(events).table["stance_share"].astype(float).mean()
+    stance = gait_parameters(events).table["stance_share"].mean()
     if stance < MIN_WALKING_STANCE:
         _warn(f"stance is {stance:.0f} % of the stride: toe offs of a run come late by this rule, take its forces")
     return events
@@ -554,20 +553,20 @@ def gait_cycles(
              if len(inside := rows[(rows[:, 0] >= time[0]) & (rows[:, 1] <= time[-1])])}  # fmt: skip
     if not spans:
         raise ValueError(f"the curves, from {time[0]:g} to {time[-1]:g} s, cover no whole gait cycle")
-    columns = {side: _columns_of(table, side) for side in spans}
-    common = [name for name in next(iter(columns.values())) if all(name in own for own in columns.values())]
-    if names is not None:
-        indices_of("curve", names, common)
-        common = list(names)
-    if not common:
+    first, *others = columns = [_columns_of(table, side) for side in spans]
+    common = [name for name in first if all(name in other for other in others)]
+    chosen = common if names is None else [common[k] for k in indices_of("curve", names, common)]
+    if not chosen:
         raise ValueError(f"no curve is known in the cycles of {' and '.join(spans)}")
-    units, first = table.attrs["units"], next(iter(columns.values()))
-    values = {side: over_cycles(table[[columns[side][name] for name in common]], rows) for side, rows in spans.items()}
+    values = {
+        side: over_cycles(table[[own[name] for name in chosen]], rows)
+        for own, (side, rows) in zip(columns, spans.items(), strict=True)
+    }
     offs = {
-        side: np.array([100 * (_within(events.toe_offs[side], a, b)[0] - a) / (b - a) for a, b in rows])
+        side: 100 * (_within(events.toe_offs[side], rows) - rows[:, 0]) / np.diff(rows)[:, 0]
         for side, rows in spans.items()
     }
-    return GaitCycles(tuple(common), tuple(units[first[name]] for name in common), values, spans, offs)
+    return GaitCycles(tuple(chosen), tuple(table.attrs["units"][first[name]] for name in chosen), values, spans, offs)
 
 
 def curves_over_time(source: "MotionLike | pd.DataFrame", name: str) -> "pd.DataFrame":
@@ -605,10 +604,10 @@ def _columns_of(table: "pd.DataFrame", side: str) -> dict[str, str]:
     return found
 
 
-def _within(times: Array, first: float, last: float) -> Array:
-    """The times strictly between two; one NaN where there are not any."""
-    inside = times[(times > first) & (times < last)]
-    return inside if len(inside) else np.array([np.nan])
+def _within(times: Array, spans: Array, most: float = np.inf) -> Array:
+    """(n,) the first of the times strictly within spans (n, 2); NaN where there is none, or more than `most`."""
+    first, after = np.searchsorted(times, spans[:, 0], "right"), np.searchsorted(times, spans[:, 1])
+    return np.where((after > first) & (after - first <= most), np.append(times, np.nan)[first], np.nan)
 
 
 def plot_cycles(
@@ -648,33 +647,33 @@ def plot_cycles(
             raise ValueError(f"{name}: {len(trials)} are needed, one for each trial, not {len(given)}")
     tables = [curves_over_time(trial, "trials") for trial in trials]
     ends = [(table.index[0], table.index[-1]) for table in tables] if spans is None else spans
-    cycles = np.array([(float(first), float(last)) for first, last in ends])
-    for first, last in cycles:
+    starts, stops = np.array(ends, dtype=float).T
+    for first, last in zip(starts, stops, strict=True):
         if not first < last:
             raise ValueError(f"spans: a cycle from {first:g} to {last:g} s has no length")
     chosen = list(tables[0].columns) if names is None else list(names)
     for table in tables:
         indices_of("curve", chosen, list(table.columns))
-    each = np.concatenate([over_cycles(table[chosen], [cycle]) for table, cycle in zip(tables, cycles, strict=True)])
+    each = np.concatenate([over_cycles(table[chosen], [end]) for table, end in zip(tables, ends, strict=True)])
     bands = {}
     for name, band in (reference or {}).items():  # the edges at every percent
         middle, half = (real_array(f"reference {name!r}", values) for values in band)
         at = np.linspace(0.0, 100.0, len(middle))
         bands[name] = np.interp(PERCENT, at, middle - half), np.interp(PERCENT, at, middle + half)
-    # an axis for every curve that has a band to compare with, one for the others of each unit
+    # an axis for every curve that has a band to compare with, then one for the others of each unit
     figures, units = importlib.import_module(FIGURES), tables[0].attrs["units"]
-    whole = figures.Panel("", "", tuple(chosen), each.mean(axis=0), each.std(axis=0, ddof=1) if len(each) > 1 else None)
+    spread = each.std(axis=0, ddof=1) if len(each) > 1 else None
+    whole = figures.Panel("", "", tuple(chosen), each.mean(axis=0), spread, reference=bands)
     groups = [[k] for k, name in enumerate(chosen) if name in bands]
-    for unit in dict.fromkeys(units.values()):
-        groups.append([k for k, name in enumerate(chosen) if name not in bands and units[name] == unit])
+    groups += [[k for k, name in enumerate(chosen) if name not in bands and units[name] == unit]
+               for unit in dict.fromkeys(units.values())]  # fmt: skip
     panels = []
-    for columns in filter(None, groups):
-        first = chosen[columns[0]]
-        own = {first: bands[first]} if first in bands else {}
-        panel = whole.of(columns, first if len(columns) == 1 else "")
-        panels.append(replace(panel, unit=units[first], reference=own))
-    starts, lengths = cycles[:, 0], np.diff(cycles)[:, 0]
-    percents = {name: float(np.mean(100 * (times - starts) / lengths)) for name, times in (events or {}).items()}
+    for first, *others in filter(None, groups):
+        panel = whole.of([first, *others], "" if others else chosen[first])
+        panels.append(replace(panel, unit=units[chosen[first]]))
+    percents = {
+        name: float(np.mean(100 * (times - starts) / (stops - starts))) for name, times in (events or {}).items()
+    }
     return figures.draw_panels(PERCENT, panels, "cycle [%]", percents)
 
 
@@ -711,7 +710,7 @@ class GaitParameters:
         groups = {side: self.table[self.table["side"] == side] for side in SIDES} | {"both": self.table}
         columns: dict[str, Any] = {"unit": {name: UNITS[name] for name in self.names}}
         for group, part in groups.items():
-            known = part[list(self.names)].astype(float)
+            known = part[list(self.names)]
             columns |= {group: known.mean(), f"{group}_sd": known.std(), f"{group}_n": known.count()}
         return pd.DataFrame(columns, pd.Index(self.names, name="parameter"))
 
@@ -780,51 +779,43 @@ def gait_parameters(
     """
     check_types(events=(events, GaitEvents))
     along = None if direction is None else _unit(direction)
-    strides, feet = [(side, *ends) for side in SIDES for ends in events.strides(side).tolist()], dict[Any, Array]()
-    if markers is not None and strides:
+    feet = {side: np.full((len(events.heel_strikes[side]), 2), np.nan) for side in SIDES}
+    if markers is not None and any(len(events.strides(side)) for side in SIDES):
         feet = _placements(events, markers, heels or {}, along, belt_speed)
-    rows = [_stride(events, feet, *stride) for stride in strides]
-    found = pd.DataFrame(rows, columns=["side", "start", "end", *UNITS])
-    if (width := found["step_width"].astype(float).mean()) < 0:
+    found = pd.concat([_strides(events, feet, side) for side in SIDES]).sort_values("start", ignore_index=True)
+    if (width := found["step_width"].mean()) < 0:
         _warn(f"the feet cross in the mean, step width {width:.3f} m: are right and left interchanged?")
     found.attrs["units"] = {"start": "s", "end": "s"} | UNITS
-    return GaitParameters(found.sort_values("start", ignore_index=True))
+    return GaitParameters(found)
 
 
-# where a heel strike of a side at a time is, along the walk and to the right of it (2,) [m]
-Feet = Mapping[tuple[str, float], Array]
-
-
-def _stride(events: GaitEvents, feet: Feet, side: str, start: float, end: float) -> dict[str, Any]:
-    """The row of a stride; NaN where an event is missing, or comes twice."""
-    other, length, both = SIDES[side == "right"], end - start, np.nan
+def _strides(events: GaitEvents, feet: Mapping[str, Array], side: str) -> "pd.DataFrame":
+    """A row for each stride of a side; NaN where an event is missing, or comes twice."""
+    other, spans = SIDES[side == "right"], events.strides(side)
+    (start, end), length = spans.T, np.diff(spans)[:, 0]
     own_off, off, strike = (
-        float(times[0]) if len(times) == 1 else np.nan
-        for times in (
-            _within(events.toe_offs[side], start, end),
-            _within(events.toe_offs[other], start, end),
-            _within(events.heel_strikes[other], start, end),
-        )
+        _within(times, spans, most=1)
+        for times in (events.toe_offs[side], events.toe_offs[other], events.heel_strikes[other])
     )
-    if np.isfinite([own_off, off, strike]).all():
-        contacts = [(start, off), (strike, end)] if off < strike else [(strike, off)]  # the latter where a foot runs
-        both = sum(max(0.0, min(b, own_off) - a) for a, b in contacts)
-    unknown = np.full(2, np.nan)
-    first, between, last = (feet.get(key, unknown) for key in ((side, start), (other, strike), (side, end)))
-    stride, (step, width) = last[0] - first[0], last - between
-    return {
-        "side": side, "start": start, "end": end,
+    shared = np.minimum(off, own_off)  # where the other foot leaves last in the stride, it runs
+    both = np.where(off < strike, shared - start + np.maximum(own_off - strike, 0.0), np.maximum(shared - strike, 0.0))
+    unknown = np.full((1, 2), np.nan)
+    between = np.concatenate([feet[other], unknown])[np.searchsorted(events.heel_strikes[other], strike)]
+    stride, (step, width) = np.diff(feet[side][:, 0]), (feet[side][1:] - between).T
+    return pd.DataFrame({
+        "side": [side] * len(spans), "start": start, "end": end,
         "stride_time": length, "step_time": end - strike, "stance_time": own_off - start, "swing_time": end - own_off,
         "double_support_time": both, "cadence": 120 / length, "stance_share": 100 * (own_off - start) / length,
         "double_support_share": 100 * both / length,
         "stride_length": stride, "step_length": step, "step_width": width if side == "right" else -width,
         "speed": stride / length,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _placements(
     events: GaitEvents, markers: Markers, heels: Mapping[str, str], forward: Array | None, belt: float | None
-) -> dict[tuple[str, float], Array]:
+) -> dict[str, Array]:
+    """(n, 2) [m] where each heel strike of a side is, along the walk and to the right of it."""
     check_types(markers=(markers, Markers))
     for side in SIDES:
         if side not in heels:
@@ -843,10 +834,8 @@ def _placements(
         way = np.sum([_mean(own) - _mean(behind) for own, behind in pairs], axis=0)
     forward = _unit(way) if forward is None else forward
     across = np.stack([forward, np.cross(forward, UP)], axis=-1)
-    return {
-        (side, time): x @ across + [(belt or 0.0) * time, 0.0]
-        for side in SIDES for time, x in zip(events.heel_strikes[side].tolist(), struck[side], strict=True)
-    }  # fmt: skip
+    belt_way = np.array([belt or 0.0, 0.0])
+    return {side: struck[side] @ across + events.heel_strikes[side][:, None] * belt_way for side in SIDES}
 
 
 def _way(x: Array) -> Array:
