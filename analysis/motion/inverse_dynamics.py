@@ -45,12 +45,12 @@ class Load(NamedTuple):
     moment: Array
     point: Array
 
-    @classmethod
-    def about(cls, point: Array, force: Array, moment: Array, origin: Array, axes: Pair) -> Self:
-        """A force and its moment about `origin`, all in world axes, about another point, in the axes of a frame."""
-        R, p = axes
-        moment = moment + cross(origin - point, force)
-        return cls(*(vecmat(x, R) + np.zeros(moment.shape) for x in (force, moment, point - p)))
+
+def load_about(point: Array, force: Array, moment: Array, origin: Array, axes: Pair) -> Load:
+    """A force and its moment about `origin`, all in world axes, about another point, in the axes of a frame."""
+    R, p = axes
+    moment = moment + cross(origin - point, force)
+    return Load(*(vecmat(x, R) + np.zeros(moment.shape) for x in (force, moment, point - p)))
 
 
 def load_columns(root: str, load: Load) -> dict[str, Array]:
@@ -128,7 +128,7 @@ class ConstraintForces:
             force, moment = forces[:, k], moments[:, k]
         R, p = poses[on]
         at = p + matvec(R, np.asarray(_own_point(self.motion.on_bodies[place], on) if point is None else point, float))
-        return Load.about(at, force, moment, p, poses[frame])
+        return load_about(at, force, moment, p, poses[frame])
 
     def to_dataframe(self, *, frame: str = "ground") -> "pd.DataFrame":
         """Loads of every constraint between bodies on every body on which it acts, over the index time [s].

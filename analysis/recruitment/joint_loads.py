@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_columns
+from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_about, load_columns
 from myoquat.analysis.motion.joint_angles import carried_by
 from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.core import (
@@ -110,7 +110,7 @@ class JointLoads(Curves):
             R, p = poses[carrier]
             at = p + matvec(R, real_array("point", point))
         sign = 1.0 if on == "child" else -1.0
-        return Load.about(at, sign * force, sign * moment, origin, poses[names.get(frame, frame)])
+        return load_about(at, sign * force, sign * moment, origin, poses[names.get(frame, frame)])
 
     def to_dataframe(
         self, joints: Sequence[str] | None = None, *, on: str = "child", frame: str = "ground"
