@@ -2,17 +2,16 @@
 
     python -m tests.language [PATHS]     prints every use with its file, line and replacement
 
-`WORDS` are whole words of prose, and parts of names between underscores and capitals. `PHRASES` are patterns of prose.
+`WORDS` are whole words of prose and code, and parts of names between underscores and capitals. `PHRASES` are patterns
+of prose.
 `ALLOWED` has patterns with another meaning, each with its reason.
 """
 
 import ast
-import io
 import re
 import sys
-import tokenize
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +64,9 @@ PHRASES = {
 # (pattern, start of the path) -> reason: what the pattern matches in a line is not searched for words
 ALLOWED: dict[tuple[str, str], str] = {
     (r"\bkind: (ClassVar\[str\]|str)|\.kind\b", ""): "`kind` is the registered name of a type, in files and in tables",
+    (r"\bkind=\"stable\"", ""): "an argument of sorting in NumPy and pandas",
     (r"\bKINDS\b|\bkinds\b", "joints/multibody/sampling.py"): "`kinds` are such names",
-    (r"`kind`|\bkind,|['\"]kind['\"]", "joints/"): "the attribute",
+    (r"`kind`|\bkind[,=]|['\"]kind['\"]", "joints/"): "the attribute",
     (r"'kind'|kind: ", "benchmarks/"): "the attribute of a joint",
     (r"\bkind\b", "tests/data/test_registered_types.py"): "the registered name is what these tests are about",
     (r"\"kind\"", "tests/joints/test_joint_types.py"): "the attribute",
@@ -75,12 +75,11 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"\"kind\"", "data/motions/motion.py"): "the name of a level of columns in tables that users keep",
     (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
 }
-# Most files hold none, which this tells fast: it finds them in small, mixed and capital letters, longer words aside.
-QUICK = re.compile(
-    rf"(?<![a-z])({'|'.join(WORDS)})(?![a-z])|({'|'.join(map(str.capitalize, WORDS))})(?![a-z])"
-    rf"|{'|'.join(map(str.upper, WORDS))}|(?i:{'|'.join(PHRASES)})"
+# Words in small, mixed and capital letters, alone or between underscores and capitals; longer words aside
+FOUND = re.compile(
+    rf"(?<![A-Za-z])({'|'.join(WORDS)})(?![a-z])|({'|'.join(map(str.capitalize, WORDS))})(?![a-z])"
+    rf"|(?<![A-Z])({'|'.join(map(str.upper, WORDS))})(?![A-Za-z])"
 )
-PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True)
@@ -120,53 +119,11 @@ def statements(tree: ast.Module) -> Iterator[ast.AST]:
 
 def _of_file(file: Path) -> Iterator[Use]:
     path = file.resolve().relative_to(ROOT).as_posix()
-    text = file.read_text(encoding="utf-8")
-    patterns = [pattern for pattern, start in ALLOWED if path.startswith(start)]
-    allowed = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
-    lines = [allowed.sub(lambda found: " " * len(found[0]), line) for line in text.split("\n")]
-    if not QUICK.search("\n".join(lines)):
-        return
-    for line, words in _words(text, lines) if file.suffix == ".py" else enumerate(map(_split, lines), 1):
-        for word in re.findall(r"[a-z]+", words):
-            if word in WORDS:
-                yield Use(path, line, word)
-        for phrase in PHRASES:
-            if re.search(phrase, words):
-                yield Use(path, line, phrase)
-
-
-def _words(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Names that a file defines, and its text: comments, docstrings and other strings, in small letters; from `lines`,
-    which are those of the file without what is allowed."""
-    for node in ast.walk(ast.parse(text)):
-        for name in _defined(node):
-            line = getattr(node, "lineno", 1)
-            if name in lines[line - 1]:
-                yield line, _split(name)
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
-            (first, begin), (last, end) = token.start, token.end
-            for row in range(first, last + 1):
-                line = lines[row - 1]
-                yield row, _split(line[begin if row == first else 0 : end if row == last else len(line)])
-
-
-def _defined(node: ast.AST) -> list[str]:
-    """The names that a node gives to functions, classes, arguments, variables and attributes."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.arg):
-        return [node.arg]
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        return [node.id]
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-        return [node.attr]
-    return []
-
-
-def _split(text: str) -> str:
-    """Words in small letters, names taken apart."""
-    return " ".join(PARTS.findall(text.replace("_", " "))).lower()
+    allowed = re.compile("|".join(f"(?:{pattern})" for pattern, start in ALLOWED if path.startswith(start)))
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), start=1):
+        words = allowed.sub(" ", line)
+        yield from (Use(path, number, found[0].lower()) for found in FOUND.finditer(words))
+        yield from (Use(path, number, phrase) for phrase in PHRASES if re.search(phrase, words.lower()))
 
 
 def main() -> None:

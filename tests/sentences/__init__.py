@@ -24,6 +24,9 @@ ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|No|Fig|Eq|pp|p|Sec|Ch|Dr|S
 END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9`$\\])")
 WORD = re.compile(r"[A-Za-z][\w'’-]*")
 ITEM = re.compile(r"^\s*([-*+]|\d+\.|:)\s+")
+# Fenced code, formulas of their own lines, and examples up to a blank line
+CODE = re.compile(r"^ *(?:(`{3,}|~{3,}|\$\$).*?\1 *$|>>> .*?(?=\n *\n|\Z))", re.DOTALL | re.MULTILINE)
+OTHER = re.compile(r"#|<[!/a-z]|:::|\|\s|\([\w-]+\)=")  # headings, tags, directives, rows of tables, targets
 COLUMN = re.compile(r"^(\s*\S.*?)\s{2,}(?=\S)")  # the first column of a list of names and what they mean
 
 
@@ -62,7 +65,7 @@ def sentences(file: Path) -> Iterator[Sentence]:
     """The sentences of a page, of a notebook, or of the docstrings of a module."""
     text = file.read_text(encoding="utf-8")
     path = file.resolve().relative_to(ROOT).as_posix()
-    parts = {".md": _page, ".py": _docstrings, ".ipynb": _notebook}[file.suffix](text)
+    parts = {".md": _paragraphs, ".py": _docstrings, ".ipynb": _notebook}[file.suffix](text)
     for line, paragraph in parts:
         yield from _split(path, line, paragraph)
 
@@ -71,7 +74,7 @@ def _notebook(text: str) -> Iterator[tuple[int, list[str]]]:
     """(number of the cell, paragraph) of the Markdown of a notebook."""
     for number, cell in enumerate(json.loads(text)["cells"], start=1):
         if cell["cell_type"] == "markdown":
-            yield from ((number, paragraph) for _, paragraph in _page("".join(cell["source"])))
+            yield from ((number, paragraph) for _, paragraph in _paragraphs("".join(cell["source"])))
 
 
 def _split(path: str, line: int, paragraph: list[str]) -> Iterator[Sentence]:
@@ -86,63 +89,35 @@ def _split(path: str, line: int, paragraph: list[str]) -> Iterator[Sentence]:
             yield Sentence(path, line, sentence.strip())
 
 
-def _page(text: str) -> Iterator[tuple[int, list[str]]]:
-    """(line, paragraph) of the prose of a page: its paragraphs, items of lists and cells of tables."""
+def _paragraphs(text: str, start: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """(line, paragraph) of the prose of a page or a docstring: paragraphs, items of lists, cells of tables, and what
+    stands beside a name in a list of names. What is indented deeper than prose is code."""
+    text = CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
     paragraph: list[str] = []
-    first, fence = 1, ""
-    for number, line in enumerate([*text.split("\n"), ""], start=1):
-        stripped = line.strip()
-        opening = re.match(r"`{3,}|~{3,}|\$\$", stripped)
-        if fence or opening:
-            if fence and stripped.endswith(fence):
-                fence = ""
-            elif not fence and opening and not (opening[0] == "$$" and len(stripped) > 2 and stripped.endswith("$$")):
-                fence = opening[0]
-            stripped = ""
-        if stripped.startswith("|"):
-            yield from ((number, [cell]) for cell in stripped.strip("|").split("|"))
-            stripped = ""
-        if not stripped or stripped.startswith(("#", "<", ":::", "(")) or ITEM.match(line):
-            if paragraph:
-                yield first, paragraph
+    first, column = start, 0
+    for number, line in enumerate([*text.split("\n"), ""], start=start):
+        stripped, indent, begins = line.strip(), len(line) - len(line.lstrip()), ITEM.match(line) or COLUMN.match(line)
+        continues = paragraph and indent == column
+        shallow = indent < 4 or continues or (begins and column)
+        prose = bool(stripped) and not OTHER.match(stripped) and shallow
+        if paragraph and (begins or not prose or not continues):
+            yield first, paragraph
             paragraph = []
-        if stripped and not stripped.startswith(("#", "<", ":::")):
-            first = number if not paragraph else first
-            paragraph.append(ITEM.sub("", line))
+        if stripped.startswith("| "):
+            yield from ((number, [cell]) for cell in stripped.strip("|").split("|"))
+        if prose:
+            if not paragraph:
+                first, column = number, len(begins[0]) if begins else indent
+            paragraph.append(line[column:])
+        elif not stripped:
+            column = 0
 
 
 def _docstrings(text: str) -> Iterator[tuple[int, list[str]]]:
     """(line, paragraph) of the prose of all docstrings."""
     for node in statements(ast.parse(text)):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if ast.get_docstring(node) is not None and isinstance(node.body[0], ast.Expr):
-            yield from _docstring(node.body[0].lineno, ast.get_docstring(node) or "")
-
-
-def _docstring(start: int, text: str) -> Iterator[tuple[int, list[str]]]:
-    """(line, paragraph): paragraphs, items, and what stands beside a name in a list of names. What is indented deeper
-    than prose, and examples, are code."""
-    paragraph: list[str] = []
-    first, example, column = start, False, 0
-    for number, line in enumerate([*text.split("\n"), ""], start=start):
-        indent = len(line) - len(line.lstrip())
-        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
-        name = COLUMN.match(line)
-        continues = bool(paragraph) and indent == column
-        code = example or (indent >= 4 and not continues and not (name and column))
-        if not line.strip() or code or name or ITEM.match(line) or (paragraph and indent != column):
-            if paragraph:
-                yield first, paragraph
-            paragraph, column = [], 0
-        if line.strip() and not code:
-            first = number if not paragraph else first
-            if name:
-                column = len(name[0])
-                paragraph.append(line[len(name[0]) :])
-            else:
-                column = column if paragraph else indent
-                paragraph.append(ITEM.sub("", line))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _paragraphs(ast.get_docstring(node) or "", node.body[0].lineno if node.body else 1)
 
 
 def main() -> None:
