@@ -33,10 +33,6 @@ def test_code_runs(path, tmp_path, monkeypatch):
         exec(compile("\n" * line + code, str(path), "exec"), namespace)
 
 
-def test_the_readme_has_code():
-    assert documents.ROOT / "README.md" in RUNNING
-
-
 def test_excerpts_are_the_source():
     changed = [relative(path) for path, text in TEXTS.items() if text != documents.with_excerpts(text)]
     assert not changed, "python -m tests.documents --write"

@@ -47,9 +47,3 @@ def test_public_names_have_examples(record_property):
 
 def test_help_of_simulate_fits_a_screen():
     assert len(pydoc.plain(pydoc.render_doc(myoquat.simulate))) <= 3000
-
-
-def test_the_face_has_examples():
-    face = [getattr(myoquat, name) for name in myoquat.__all__]
-    values = [value for value in face if not isinstance(value, ModuleType | str)]
-    assert not [value.__name__ for value in values if ">>>" not in (inspect.getdoc(value) or "")]

@@ -43,7 +43,3 @@ def test_outputs_are_stored(path):
     assert path.stat().st_size < LARGEST * 1024
     text = json.dumps(outputs)
     assert not [word for word in ("site-packages", "Traceback", str(notebooks.FOLDER.parent)) if word in text]
-
-
-def test_there_are_notebooks():
-    assert notebooks.NOTEBOOKS

@@ -1,14 +1,11 @@
 """Public names exist, with the signatures that were agreed."""
 
 import difflib
-import inspect
 import re
 import runpy
 import sys
 
 import public_api
-
-import myoquat
 
 
 def test_signatures_are_those_that_were_agreed():
@@ -73,11 +70,3 @@ def test_arguments_of_public_functions_and_methods_are_typed():
         name for name, line in _members() if re.search(r"(?<![\w*])\w+: Any\b", line.removesuffix(" (property)"))
     }
     assert unknown - set(UNKNOWN_RESULTS) == set(UNKNOWN_ARGUMENTS)
-
-
-def test_help_shows_types_as_words():
-    """NumPy's own ArrayLike expands to half a page, twelve times in `simulate`."""
-    signature = str(inspect.signature(myoquat.simulate))
-    assert "q0: ArrayLike | None = None" in signature
-    assert "activation: ControlLike | None = None" in signature
-    assert len(signature) < 900
