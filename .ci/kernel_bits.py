@@ -23,7 +23,7 @@ import myoquat as mq
 from myoquat.core import llvm
 from myoquat.kernels.codegen.ir import Module, Units
 from myoquat.kernels.runtime import batch as batches, compiled
-from myoquat.kernels.runtime.compiled import Compiled
+from myoquat.kernels.runtime.kernel import Kernel
 from myoquat.kernels.runtime.llvm import compile_object
 from myoquat.kernels.runtime.settings import target
 
@@ -49,7 +49,7 @@ def use(source):
 
 def record(file, sources):
     calls = {}
-    call = Compiled.__call__
+    call = Kernel.__call__
 
     def recorded(self, *arrays, out=None, threads=None, check=False, **named):
         inputs = [np.array(x) for x in batches.bind(self._signature, arrays, named)]
@@ -58,10 +58,10 @@ def record(file, sources):
         calls.setdefault(id(self), (self, inputs, [np.array(y) for y in outputs]))
         return results
 
-    Compiled.__call__ = recorded
+    Kernel.__call__ = recorded
     for source in sources:
         use(source)
-    Compiled.__call__ = call
+    Kernel.__call__ = call
     Path(file).write_bytes(pickle.dumps(list(calls.values())))
 
 

@@ -16,9 +16,9 @@ class MinRows(IntEnum):
     DIFFERENTIATED  the same where the element contains a derivative, whose code is longer than its numbers
     SEGMENTS        muscles of a simulation step whose path segments become rows. Below, the Jacobian takes less time: a
                     step of two_link's six muscles takes a tenth longer by segments
-    PROGRAM         muscles from which a program has stages of its own for types of path segments. For gait2392 (92
-                    muscles) and Rajagopal2016 (80), J takes as long per pose as muscle by muscle. It takes 2/3 as long
-                    to build; dl/dq takes 1/7 to 1/2 as long. For a shoulder (33), J takes 1/20 longer per
+    PATHS           muscles from which kernels of lengths and Jacobians have tables for types of path segments. For
+                    gait2392 (92 muscles) and Rajagopal2016 (80), J takes as long per pose as muscle by muscle. It takes
+                    2/3 as long to build; dl/dq takes 1/7 to 1/2 as long. For a shoulder (33), J takes 1/20 longer per
                     pose and 9/10 as long to build
     LINKS           links of a system whose passes may be loops over the tree. Below, a state of the measured chains
                     and trees takes up to a seventh longer by loops
@@ -31,7 +31,7 @@ class MinRows(IntEnum):
     FORMULA = 4
     DIFFERENTIATED = 5
     SEGMENTS = 13
-    PROGRAM = 50
+    PATHS = 50
     LINKS = 48
     LINKS_PER_TYPE = 8
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -120,14 +120,13 @@ class Input:
 
 def evaluate(
     quantity: str, content: Hashable, function: Callable[..., Array], inputs: Mapping[str, Input], axes: int, *,
-    out: Array | None = None, backend: str = "kernel", program: "Callable[[], kernels.Program] | None" = None,
+    out: Array | None = None, backend: str = "kernel",
 ) -> Array:  # fmt: skip
     """A formula through its kernel, in NumPy, or on the caller's symbols; the result is of the same type of symbols.
 
     content   what, besides `quantity`, distinguishes this formula from all others.
     inputs    the formula's arguments in their order, by name; batch axes broadcast.
     axes      number of axes of the result per state.
-    program   makes a Program of the same inputs with a buffer `quantity`, from which the kernel is built instead.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
@@ -139,13 +138,8 @@ def evaluate(
         out = np.empty(batch + result.shape[result.ndim - axes :], result.dtype) if out is None else out
         out[...] = result
         return out
-
-    def build(key: str | None) -> kernels.Compiled:
-        if program is not None:
-            return kernels.compile_program(program, [quantity], name=quantity, content=key)
-        return kernels.compile(function, sizes, [quantity], name=quantity, content=key)
-
-    return kernel_for((quantity, content), build)(*arrays, out=out)
+    kernel = compiled((quantity, content), function, sizes, [quantity], name=quantity)
+    return cast("Array", kernel(*arrays, out=out))
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -234,12 +228,11 @@ class Call:
 
     def run(
         self, quantity: str, function: Callable[..., Array], axes: int, *, variant: Hashable = None,
-        out: Array | None = None, backend: str = "kernel", program: "Callable[[], kernels.Program] | None" = None,
+        out: Array | None = None, backend: str = "kernel",
     ) -> Array:  # fmt: skip
-        """The formula function(**arguments), through `program` where one is given for its kernel. `variant`
-        distinguishes formulas of one quantity."""
+        """The formula function(**arguments). `variant` distinguishes formulas of one quantity."""
         content = (self.system.content_key, variant, tuple(self.inputs))
-        return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend, program=program)
+        return evaluate(quantity, content, function, self.inputs, axes, out=out, backend=backend)
 
     @property
     def symbolic(self) -> bool:

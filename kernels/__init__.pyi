@@ -4,9 +4,8 @@ from .control_flow.while_loop import call_where as call_where, fixed_point as fi
 from .frameworks import Differentiable as Differentiable, as_jax as as_jax, as_torch as as_torch
 from .runtime.batch import ConversionWarning as ConversionWarning
 from .runtime.build import info as info
-from .runtime.compiled import Compiled as Compiled, calls as calls
+from .runtime.compiled import calls as calls
 from .runtime.kernel import Kernel as Kernel, compile as compile
-from .runtime.program import Program as Program, compile_program as compile_program
 from .runtime.step_loop import (
     METHODS as METHODS,
     ExplicitMethod as ExplicitMethod,

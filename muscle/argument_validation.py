@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core import Array, ArrayLike, casadi, check_type, check_unmasked, is_imported
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call
@@ -63,13 +62,7 @@ class MuscleCall(Call):
         return formula
 
     def run_muscles(
-        self,
-        quantity: str,
-        formula: Callable[..., Any],
-        axes: int,
-        out: np.ndarray | None,
-        backend: str,
-        program: "Callable[[], kernels.Program] | None" = None,
+        self, quantity: str, formula: Callable[..., Any], axes: int, out: np.ndarray | None, backend: str
     ) -> Array:
         """`run` for a formula that depends on the muscles too. TypeError for symbols and a path without expression."""
         q = self.inputs["q"].array if "q" in self.inputs else None
@@ -82,9 +75,7 @@ class MuscleCall(Call):
                         f"muscle {muscle.name!r}: the curves of its law {muscle.law.kind!r} are found by an iteration, "
                         "which takes numbers and CasADi symbols, not SymPy's"
                     )
-        return self.run(
-            quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend, program=program
-        )
+        return self.run(quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend)
 
 
 def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:

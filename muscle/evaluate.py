@@ -24,7 +24,7 @@ from .laws.equilibrium import equilibrium_lengths
 from .model import Model, check_laws
 from .segments import tables
 from .segments.flags import flags
-from .segments.lengths import carried_bodies, carried_wrenches, coordinate_jacobian, lengths, velocity_jacobian
+from .segments.lengths import carried_bodies, carried_wrenches
 from .segments.path_segments import wrenches
 from .states import elastic, state_names, state_slices
 
@@ -45,9 +45,8 @@ def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, b
     array([1.757, 2.227, 0.711, 1.851, 1.557, 1.718])
     """
     call = MuscleCall(model).q(q)
-    program = tables.where_it_pays(tables.length_program, model.system, model.paths)
-    formula = lambda q: lengths(model.system, model.paths, q)  # noqa: E731
-    return call.run_muscles("lengths", formula, 1, out, backend, program)
+    formula = partial(tables.path_lengths, model.system, model.paths)
+    return call.run_muscles("lengths", formula, 1, out, backend)
 
 
 def path_jacobian(
@@ -84,17 +83,11 @@ def path_jacobian(
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
     check_unmasked("eliminated", eliminated)
-    program = tables.where_it_pays(tables.jacobian_program, model.system, model.paths, quantity)
     if quantity == "constrained":
         index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
         call.put("eliminated", index, index)
-
-    def jacobian(q: Array, eliminated: Array | None = None) -> Array:
-        if quantity == "velocity":
-            return velocity_jacobian(model.system, model.paths, q)
-        return coordinate_jacobian(model.system, model.paths, q, eliminated)
-
-    return call.run_muscles(quantity, jacobian, 2, out, backend, program)
+    formula = partial(tables.path_jacobian, model.system, model.paths, quantity)
+    return call.run_muscles(quantity, formula, 2, out, backend)
 
 
 def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str = "kernel") -> Array:

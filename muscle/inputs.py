@@ -66,7 +66,7 @@ class InputsOverTime:
         return self._kernel(real_array("t", t), *p)
 
     @cached_property
-    def _kernel(self) -> "kernels.Compiled":
+    def _kernel(self) -> "kernels.Kernel":
         names = () if self.varied is None else self.varied.names
         sizes: dict[str, Any] = {"t": ()} | ({} if self.varied is None else {"p": len(names)})
         return kernel_for(

@@ -299,14 +299,10 @@ def test_step_loops_reject_hidden_entries_of_their_inputs():
             loop([0.0], h=0.1, steps=2, u=u)
 
 
-def test_loops_and_programs_reject_hidden_entries():
+def test_loops_reject_hidden_entries():
     for state, parameters in ((X, np.ones(3)), (np.ones(3), X)):
         with pytest.raises(ValueError, match="masked"):
             kernels.while_loop(lambda z: z < 2.0, lambda z, c: z + c, state, parameters, max_steps=2)
-    program = kernels.Program("double", {"x": 3})
-    program.formula(lambda x: x + x, ["x"], {"twice": 3})
-    with pytest.raises(ValueError, match=r"x.*masked"):
-        kernels.compile_program(lambda: program, ["twice"], name="double")(X)
 
 
 @pytest.mark.parametrize("x", [pd.array([1.0, pd.NA, 3.0], "Float64"), pd.Series([1, pd.NA, 3], dtype="Int64")])

@@ -23,7 +23,7 @@ def test_the_signatures_are_written_by_the_command_that_the_message_names(monkey
 
 # What returns, or is, `Any` in public, and why.
 UNKNOWN_RESULTS = {
-    "Compiled.__call__": "one array, or a tuple of arrays where there are several outputs",
+    "Kernel.__call__": "one array, or a tuple of arrays where there are several outputs",
     "Kernel.casadi_function": "CasADi has no types",
     "constant": "the type of its argument",
     "static": "a field takes a value of any type",

@@ -6,7 +6,6 @@ for each type how it is written; adding a construct adds one row.
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,9 +24,7 @@ from .ir import Builder, Module
 from .lower import Cells, emit_straight, is_long, write_rows
 from .parts import (
     NANOSECONDS_PER_OPERATION,
-    Body,
     Call,
-    CallForm,
     Cost,
     Ports,
     Size,
@@ -108,32 +105,30 @@ def _planned(module: Module, tape: Tape, constructs: Sequence[Construct], frame:
     return schedule, frames
 
 
-def write_kernel(body: Body, module: Module) -> Size:
-    """Define ENTRY, which evaluates one body per state, between the caller's arrays."""
-    loops = [x.ends.takes for x in getattr(body, "inner", ()) if isinstance(x, WhileLoop)]
-    together = module.lanes > 1 and body.has_solver and max(loops, default=0) <= MAX_NUMBERS_TOGETHER
+def write_kernel(formula: Traced, module: Module) -> Size:
+    """Define ENTRY, which evaluates a formula for each state, between the caller's arrays."""
+    loops = [x.ends.takes for x in formula.inner if isinstance(x, WhileLoop)]
+    together = module.lanes > 1 and formula.has_solver and max(loops, default=0) <= MAX_NUMBERS_TOGETHER
     module.blocks = BLOCKS_PER_CALL if together else 1
     frame = Frame(module, apart=True)
-    signature = body.signature
+    signature = formula.signature
     inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
     sizes = dict(zip(signature.outputs, signature.output_sizes, strict=True))
-    if isinstance(body, Traced) and module.lanes > 1 and module.blocks == 1:
-        outputs = take_results(frame, sizes, body.tape.outputs)
+    if module.lanes > 1 and module.blocks == 1:
+        outputs = take_results(frame, sizes, formula.tape.outputs)
     else:
         outputs = take_ports(frame, sizes)
-    write = partial(write_formula, body) if isinstance(body, Traced) else body.write
-    cost = write(module, "formula", frame, inputs, outputs)
+    cost = write_formula(formula, module, "formula", frame, inputs, outputs)
     whole = frame.finish()
     write_driver(module, "formula", list(inputs.values()), list(outputs.values()), frame.size)
     transfers = _PRICE_PORT * (sum(signature.input_sizes) + sum(signature.output_sizes))
     return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
 
 
-def notes_of(body: Body) -> dict[str, Any]:
-    """What is to be known of a body's kernel, in words of JSON."""
-    patterns = getattr(body, "patterns", {})
-    listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in patterns.items()]
-    return body.signature.notes() | ({"patterns": listed} if listed else {})
+def notes_of(formula: Traced) -> dict[str, Any]:
+    """What is to be known of a formula's kernel, in words of JSON."""
+    listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in formula.patterns.items()]
+    return formula.signature.notes() | ({"patterns": listed} if listed else {})
 
 
 def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
@@ -255,7 +250,7 @@ def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, ar
     given, result = take_ports(frame, {"given": takes, "result": gives}).values()
     frame.call(size)
     arrays = given.slot, result.slot
-    return Call(function, slots_of_ports([given]), slots_of_ports([result]), cost, CallForm.BEHIND, arrays)
+    return Call(function, slots_of_ports([given]), slots_of_ports([result]), cost, True, arrays)
 
 
 _OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
@@ -287,7 +282,7 @@ def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, around
     operands, results = slots_of_ports([own["start"], own["given"], own["where"]]), slots_of_ports([own["result"]])
     arrays = (own["start"].slot,)
     module.once(function, write)
-    return Call(function, operands, results, cost.times(loop.count), CallForm.BEHIND, arrays)
+    return Call(function, operands, results, cost.times(loop.count), True, arrays)
 
 
 def _block_loop(b: Builder, step: str, loop: WhileLoop, own: str, several: bool) -> None:

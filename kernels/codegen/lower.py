@@ -370,25 +370,19 @@ class _Target(NamedTuple):
     late: bool
 
 
-def write_rows(
-    module: Module, name: str, frame: Frame, rows: TracedRows, cells: Cells | None = None, once: bool = False
-) -> Cost:
-    """Define `void name(ptr frame, ..., i64 first, i64 last)`: these rows of a type, with all pointers of the cells.
-    None: these are the slots of the frame. A long row is a straight function.
+def write_rows(module: Module, name: str, frame: Frame, rows: TracedRows, cells: Cells, once: bool) -> Cost:
+    """Define `void name(ptr frame, ..., i64 first, i64 last)`: these rows of a type, with all pointers of the cells. A
+    long row is a straight function.
 
     once: it is called once, for all rows. With one lane, it then takes as many rows at once as registers have lanes, if
     neighbouring rows lie side by side, and none takes what another one gives. The last iteration repeats some rows
     where their number is no multiple of that.
     """
     tape, count = rewritten(rows.tape), len(rows.numbers)
-    takes, gives = (
-        [_Laid.of("%frame", block.cells) if cells is None else cells.laid(block) for block in blocks]
-        for blocks in (rows.takes, rows.gives)
-    )
+    takes, gives = ([cells.laid(block) for block in blocks] for blocks in (rows.takes, rows.gives))
     width = _rows_at_once(module, rows, [*takes, *gives], count) if once else 1
     b = module.builder(width if width > 1 else None)
     firsts = {laid.key: laid.first for laid in (*takes, *gives) if laid.first.any()}
-    parameters = ["%frame"] if cells is None else list(cells.pointers)
     numbers = rows.numbers.T if width > 1 else rows.numbers
     with b.loop("%first", "%last", width) as counter:
         row = counter
@@ -415,7 +409,7 @@ def write_rows(
             at = frame.take(numbers.shape[1])
             for k in range(numbers.shape[1]):
                 b.store(number(k), b.slot("%frame", at + k))
-            names = {base: base for base in parameters}
+            names = {base: base for base in cells.pointers}
             names |= {pointer: f"%rows{k}" for k, pointer in enumerate(pointers.values())}
             read_from = [Place(slot, names[pointer]) for pointer, slot in sources]
             read_from += [Place(at + k) for k in range(numbers.shape[1])]
@@ -427,7 +421,7 @@ def write_rows(
         else:
             _write_row(b, tape, counter, read, targets)
     b.line("ret void")
-    module.define(name, "void", f"{listed(parameters)}, i64 %first, i64 %last", b)
+    module.define(name, "void", f"{listed(cells.pointers)}, i64 %first, i64 %last", b)
     return price(tape).times(count)
 
 

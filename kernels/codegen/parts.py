@@ -1,12 +1,11 @@
-"""What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
+"""What functions of kernels are made of: their arrays on the frame, what they cost, and calls inside them."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum, auto
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from myoquat.core import frozen
-from myoquat.kernels.tracing.tape import Signature, Tape, Traced
+from myoquat.kernels.tracing.tape import Tape
 
 from .compaction import block_count, handed
 from .driver import Port
@@ -48,26 +47,6 @@ class Cost(NamedTuple):
     def total(costs: "Iterable[Cost]") -> "Cost":
         """Of all together."""
         return Cost(*(sum(column) for column in zip(Cost(), *costs, strict=True)))
-
-
-class WrittenBody(Protocol):
-    """Something that evaluates named inputs to named outputs on the slots of a frame."""
-
-    @property
-    def signature(self) -> Signature: ...
-
-    @property
-    def has_solver(self) -> bool:
-        """Whether a kernel takes several blocks of states together for a solver inside (`compaction`)."""
-
-    def identity(self) -> str:
-        """Text that two bodies share only if they write the same code."""
-
-    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        """Define a function on the frame, as `write_calls`, which reads the inputs' ports and writes the outputs'."""
-
-
-Body = Traced | WrittenBody  # of a kernel: a traced formula, or what writes itself
 
 
 def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
@@ -115,18 +94,12 @@ def price(tape: Tape) -> Cost:
 # ptr array, ...)`.
 
 
-class CallForm(Enum):
-    """How a function is called in the middle of another one."""
-
-    IN_TURN = auto()  # for one block of states after the other: `void name(ptr array, ...)`
-    TOGETHER = auto()  # for all blocks, on the frames of its caller
-    BEHIND = auto()  # for all blocks, on frames behind those of its caller
-
-
 class Call(NamedTuple):
-    """A call of a function.
+    """A call of a function in the middle of another one.
 
     operands, results  slots that it reads and writes, where a tape goes on with its results
+    behind             whether it is called for all blocks of states, on frames behind those of its caller, and not for
+                       one after the other: `void name(ptr array, ...)`
     arrays             the first slot, in the caller's frame, of each array that is passed; None: all of its caller
     """
 
@@ -134,7 +107,7 @@ class Call(NamedTuple):
     operands: Sequence[Place] = ()
     results: Sequence[Place] = ()
     cost: Cost = Cost()
-    form: CallForm = CallForm.IN_TURN
+    behind: bool = False
     arrays: tuple[int, ...] | None = None
 
 
@@ -146,7 +119,7 @@ def write_calls(
     parameters = listed(pointers)
     if several:
         parameters = "ptr %frame, i64 %count" + handed([(pointer, f"{pointer}_stride") for pointer in pointers[1:]])
-        frame.apart |= any(call.form is not CallForm.IN_TURN for call in calls)
+        frame.apart |= any(call.behind for call in calls)
     module.expect(name, parameters)
 
     def write(size: int) -> None:
@@ -159,13 +132,12 @@ def write_calls(
                 passed = own if call.arrays is None else [b.slot(own[0], slot) for slot in call.arrays]
                 b.line(f"call void @{call.name}({listed(passed)})")
 
-        for form, run in itertools.groupby(calls, lambda call: call.form):
-            if form is not CallForm.IN_TURN:
+        for on_behind, run in itertools.groupby(calls, lambda call: call.behind):
+            if on_behind:
                 for call in run:
-                    first = behind if form is CallForm.BEHIND else "%frame"
                     arrays = [b.slot("%frame", slot) for slot in call.arrays or ()]
-                    strided = f"ptr {first}, i64 %count{handed([(array, size) for array in arrays])}"
-                    b.line(f"call void @{call.name}({strided if several else listed([first, *arrays])})")
+                    strided = f"ptr {behind}, i64 %count{handed([(array, size) for array in arrays])}"
+                    b.line(f"call void @{call.name}({strided if several else listed([behind, *arrays])})")
             elif several:
                 with b.loop(0, blocks) as block:
                     strides = [size, *(f"{pointer}_stride" for pointer in pointers[1:])]

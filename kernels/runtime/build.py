@@ -17,9 +17,9 @@ from myoquat.core import BoundedTable, digest, frozen, package_digest, version_o
 from myoquat.kernels import codegen
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module, Units
-from myoquat.kernels.codegen.parts import Body, Size
+from myoquat.kernels.codegen.parts import Size
 from myoquat.kernels.tracing.context import keeps_code
-from myoquat.kernels.tracing.tape import Signature
+from myoquat.kernels.tracing.tape import Signature, Traced
 
 from .cache import LIMIT_BYTES, Cache
 from .llvm import Assembler, Loaded, versions
@@ -68,8 +68,8 @@ class Recipe:
         return _recipe, (self.plan, self._write, self._notes)
 
     @classmethod
-    def of_body(cls, make: Callable[[], Body], key: str | None = None) -> "Recipe":
-        """The recipe of a kernel that evaluates one body per state."""
+    def of_formula(cls, make: Callable[[], Traced], key: str | None = None) -> "Recipe":
+        """The recipe of a kernel that evaluates a formula for each state."""
         return cls(make, codegen.write_kernel, codegen.notes_of, key)
 
 

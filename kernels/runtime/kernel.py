@@ -1,5 +1,7 @@
 """`compile` and `Kernel`: a NumPy formula as machine code, with its derivatives."""
 
+import ctypes
+import itertools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -7,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import CALLABLE, Array, ArrayLike, check_types, digest, uncollected, waiting
+from myoquat.core import CALLABLE, Array, ArrayLike, check_types, check_unmasked, digest, uncollected, waiting
 from myoquat.kernels import codegen
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.tracing.context import differentiated, sharing_traces
-from myoquat.kernels.tracing.tape import Pattern, Traced
+from myoquat.kernels.tracing.tape import Pattern, Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
 
 from .build import Recipe
-from .compiled import Compiled
+from .compiled import Executable, count_call
+from .execution import FramePool, split_and_run
+from .settings import thread_count
 
 
 def compile(
@@ -78,22 +82,30 @@ def _recipe(
             return trace(function, inputs, outputs, name)
 
     if content is None:
-        return Recipe.of_body(traced), traced
+        return Recipe.of_formula(traced), traced
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
     key = digest("formula", content, str(name), str(dict(inputs)), str(wanted))
-    return Recipe.of_body(traced, key), traced
+    return Recipe.of_formula(traced, key), traced
 
 
-class Kernel(Compiled):
-    """A compiled formula. Made by `compile` and by the derivatives of another kernel; `Compiled` tells how to call it.
+class Kernel(Executable):
+    """A compiled formula. Made by `compile` and by the derivatives of another kernel.
+
+    Called with one array (..., *shape) per input, by position or by name. Leading axes broadcast. float64 arrays with
+    contiguous rows are read where they lie. Anything else is converted at every call: `conversions` counts such
+    arrays, and one of more than 1 MiB raises a ConversionWarning. Results are fresh C-order float64 arrays, or `out`.
+    A state with NaN or infinities gives what the formula makes of it and touches no other state. A lane's bits depend
+    neither on the number of lanes nor on threads, but on whether the processor has a fused multiply-add.
 
     `patterns`: for a sparse Jacobian, output name -> (rows, columns) of the entries.
 
     >>> import numpy as np
     >>> from myoquat import kernels
     >>> spring = kernels.compile(lambda x: 0.5 * x @ x, {"x": 2}, ["energy"])
-    >>> spring([3.0, 4.0])
-    array(12.5)
+    >>> spring.inputs, spring.outputs
+    ({'x': (2,)}, {'energy': ()})
+    >>> spring(x=[[3.0, 4.0], [0.0, np.nan]])  # a batch of two states
+    array([12.5,  nan])
     >>> spring.jacobian()([3.0, 4.0])  # by automatic differentiation, compiled too
     array([3., 4.])
     """
@@ -108,7 +120,94 @@ class Kernel(Compiled):
     ) -> None:
         super().__init__(recipe, **options)
         self._formulas, self._again = formulas, again
+        self._signature = signature = Signature.of(self._code.notes)
+        self._table = ctypes.c_int64 * (2 * (len(signature.inputs) + len(signature.outputs)))
+        self.conversions = 0
         self.patterns = codegen.patterns_of(self._code.notes)
+
+    # ---- call -----------------------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        *arrays: ArrayLike,
+        out: Array | Sequence[Array] | None = None,
+        threads: int | None = None,
+        check: bool = False,
+        **named: ArrayLike,
+    ) -> Any:
+        """The output (..., *shape), or a tuple of outputs, for every state of the batch.
+
+        `out`: array or tuple of arrays that receive the results; after an interrupt (KeyboardInterrupt) some rows lack
+        theirs. `check`: raise FloatingPointError, naming the first batch indices, if a result is not finite. Raises
+        ValueError for shapes that do not fit.
+        """
+        batch = _batch.gather(self._signature, _batch.bind(self._signature, arrays, named))
+        outputs = _batch.results(self._signature, batch, out)
+        self.calls += 1
+        count_call()
+        self.conversions += batch.converted
+        if batch.states:
+            self._run(batch, outputs, self._threads if threads is None else thread_count(threads))
+        if check:
+            self._refuse_nonfinite(outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _run(self, batch: _batch.Batch, outputs: list[np.ndarray], threads: int) -> None:
+        states, entry, frames = batch.states, self._code.entry, self._frames
+        written = [(_batch.address(a), a.nbytes // states) for a in outputs]
+        table = self._table(*itertools.chain(*batch.rows, *written))
+        cost = states * self._code.size.price
+
+        def task(begin: int, end: int) -> None:  # which keeps the arrays, as long as any thread works on them
+            frames.run(entry, table, begin, end, (batch, outputs))
+
+        split_and_run(task, states, self.lanes, threads, cost)
+
+    def single(self) -> "SingleState":
+        """The same for one state at a time, with less around each call.
+
+        >>> from myoquat import kernels
+        >>> product = kernels.compile(lambda x, y: x * y, {"x": 2, "y": ()}).single()
+        >>> product([1.0, 2.0], 3.0)
+        array([3., 6.])
+        """
+        return SingleState(self._code.entry, self._frames, self._signature, count_call)
+
+    def nonfinite(self, *outputs: np.ndarray) -> np.ndarray:
+        """Batch indices (k, batch axes) of the states for which one of `outputs` holds NaN or an infinity."""
+        bad: Any = False
+        for array, shape in zip(outputs, self._signature.outputs.values(), strict=True):
+            axes = tuple(range(array.ndim - len(shape), array.ndim))
+            bad = bad | ~np.isfinite(array).all(axis=axes)
+        return np.argwhere(bad)
+
+    def _refuse_nonfinite(self, outputs: list[np.ndarray]) -> None:
+        where = self.nonfinite(*outputs)
+        if len(where):
+            first = ", ".join(str(tuple(int(i) for i in index)) for index in where[:5])
+            raise FloatingPointError(
+                f"kernel '{self.name}': {len(where)} states are not finite, first at batch index {first}"
+            )
+
+    # ---- what it is -----------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._signature.name
+
+    @property
+    def inputs(self) -> dict[str, Shape]:
+        """Name -> shape per state."""
+        return dict(self._signature.inputs)
+
+    @property
+    def outputs(self) -> dict[str, Shape]:
+        """Name -> shape per state."""
+        return dict(self._signature.outputs)
+
+    def __repr__(self) -> str:
+        type_name = type(self).__name__
+        return f"<{type_name} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
 
     # ---- derivatives ----------------------------------------------------------------------------------------
 
@@ -149,7 +248,7 @@ class Kernel(Compiled):
     def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
         """The kernel of a derivative, made only where the cache has no machine code for it."""
         key = digest("derivative", self.program, derivative.__name__, str(of), str(wrt))
-        recipe = Recipe.of_body(lambda: derivative(self._moving, of, wrt), key)
+        recipe = Recipe.of_formula(lambda: derivative(self._moving, of, wrt), key)
         with waiting(f"differentiating {self.name}"), uncollected():
             return Kernel(recipe, **self._options)
 
@@ -223,3 +322,34 @@ class Kernel(Compiled):
             else:
                 values += result if isinstance(result, tuple) else (result,)
         return values
+
+
+# ---- A kernel for one state after another, as solvers of differential equations call it ------------------------
+
+
+class SingleState:
+    """The outputs of a kernel for one state; made by `Kernel.single`.
+
+    Every call copies its arguments, in the order of the inputs, into arrays that stay where they are. Nothing is looked
+    up or converted, which saves some microseconds. Results are copies. Raises ValueError for an argument that does not
+    fit its input. Each thread needs one of its own.
+    """
+
+    def __init__(
+        self, entry: Callable[..., None], frames: FramePool, signature: Signature, count: Callable[[], None]
+    ) -> None:
+        self._entry, self._frames, self._count = entry, frames, count
+        self._names = [f"kernel '{signature.name}': input '{name}'" for name in signature.inputs]
+        self._inputs = [np.zeros(shape) for shape in signature.inputs.values()]
+        self._outputs = [np.zeros(shape) for shape in signature.outputs.values()]
+        rows = [(_batch.address(array), 0) for array in (*self._inputs, *self._outputs)]
+        self._table = (ctypes.c_int64 * (2 * len(rows)))(*itertools.chain(*rows))
+
+    def __call__(self, *values: ArrayLike) -> Any:
+        for name, array, value in zip(self._names, self._inputs, values, strict=True):
+            check_unmasked(name, value)
+            array[...] = value
+        self._count()
+        self._frames.run(self._entry, self._table, 0, 1)
+        results: list[Array] = [array.copy() for array in self._outputs]
+        return results[0] if len(results) == 1 else tuple(results)

@@ -106,7 +106,6 @@ class Columns:
 
 
 MOTIONS = {"pulls": ("axes", 6), "strains": ("stretching", 6), "pushes": ("slides", 3)}
-Link = tuple[str, Array]  # a buffer and rows of it
 
 
 class Reach:
@@ -188,11 +187,6 @@ class Reach:
         place = system.coordinate_names.index(name)
         return next(i for i, s in enumerate(system.q_slices) if s.start <= place < s.stop)
 
-    @property
-    def buffers(self) -> dict[str, tuple[int, int]]:
-        """The buffers of motions."""
-        return {buffer: (self._sizes[name], width) for name, (buffer, width) in MOTIONS.items()}
-
     def moved(self, poses: Poses, q: Array, *eliminated: Array) -> dict[str, list[Array]]:
         """The rows of these buffers."""
         columns, bodies = self.columns, {*self.motions["pulls"], *self.motions["strains"]}
@@ -206,19 +200,9 @@ class Reach:
         }
 
     @property
-    def tables(self) -> Iterator[tuple[dict[str, Link], Link]]:
-        """What `entries` gathers, and the rows to which the results add."""
+    def effects(self) -> Iterator[tuple[str, int, Array]]:
+        """By force, and by how many columns one changes, (3, k) the number of each, the first row of what moves and the
+        first entry of the Jacobian."""
         for name, by_width in self._effects.items():
-            for n, effects in by_width.items():
-                force, first, entry = (x[:, None] for x in np.array(effects).T)
-                gather = {"pull": (name, force[:, 0]), "axes": (MOTIONS[name][0], first + np.arange(n))}
-                yield gather, ("entries", entry + np.arange(n))
-
-
-def itself(*, value: Array) -> Array:
-    return value
-
-
-def entries(*, pull: Array, axes: Array) -> Array:
-    """(n,) what a force (k,) does along axes (n, k)."""
-    return np.sum(axes * pull, axis=-1)
+            for count, effects in by_width.items():
+                yield name, count, np.array(effects).T

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint, random_system
 from myoquat.joints.crossovers import MinRows
-from myoquat.kernels import compile_program
 from myoquat.muscle import (
     Model,
     Muscle,
@@ -70,19 +70,21 @@ def q(model):
     return model.system.random(50, np.random.default_rng(8))
 
 
-def _kernel(make, model, quantity, *options, cache=None):
-    program = partial(make, model.system, model.paths, *options)
-    return compile_program(program, [quantity], name=quantity, cache=cache)
+def _kernel(formula, model, *options, cache=None):
+    inputs = {"q": model.system.nq}
+    if "constrained" in options:
+        inputs["eliminated"] = len(model.system.quaternion_slices())
+    return kernels.compile(partial(formula, model.system, model.paths, *options), inputs, cache=cache)
 
 
 def test_lengths_agree(model, q):
-    kernel = _kernel(tables.length_program, model, "lengths")
+    kernel = _kernel(tables.table_lengths, model)
     np.testing.assert_allclose(kernel(q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("wrt", ["velocity", "coordinates", "constrained"])
 def test_jacobians_agree(model, q, wrt):
-    kernel = _kernel(tables.jacobian_program, model, wrt, wrt)
+    kernel = _kernel(tables.table_jacobian, model, wrt)
     given = {} if wrt != "constrained" else {"eliminated": eliminated_components(model.system, q, "largest")}
     found = kernel(q, *(k.astype(float) for k in given.values()))
     np.testing.assert_allclose(found, path_jacobian(model, q, wrt, **given, backend="numpy"), rtol=1e-12, atol=1e-13)
@@ -110,7 +112,7 @@ def test_components_of_quaternions_agree_however_rotations_continue(extension):
                                         ("shin", (0.1, 0.0, -0.2)), ("shin", (0.0, 0.1, -0.3)))]  # fmt: skip
     model = Model(ArticulatedSystem(bodies), tuple(Muscle(f"m{k}", tuple(points[k:])) for k in range(3)))
     q = model.system.random(20, np.random.default_rng(3))
-    kernel = _kernel(tables.jacobian_program, model, "coordinates", "coordinates")
+    kernel = _kernel(tables.table_jacobian, model, "coordinates")
     np.testing.assert_allclose(kernel(q), path_jacobian(model, q, "quaternion", backend="numpy"), rtol=0, atol=1e-13)
 
 
@@ -118,7 +120,7 @@ def test_a_model_far_from_the_origin_loses_no_digits():
     model = _floating()
     q = model.system.random(20, np.random.default_rng(2))
     inner = replace(model, muscles=model.muscles[:1])
-    kernel = _kernel(tables.jacobian_program, inner, "velocity")
+    kernel = _kernel(tables.table_jacobian, inner, "velocity")
     near = kernel(q)
     far = q.copy()
     where = model.system.coordinate_names.index(next(n for n in model.system.coordinate_names if n.endswith("x")))
@@ -139,9 +141,9 @@ def _strands(count):
 
 
 def test_many_muscles_are_evaluated_by_tables():
-    model = _strands(MinRows.PROGRAM)
+    model = _strands(MinRows.PATHS)
     assert tables.tables_pay(model.paths)
-    assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1).paths)
+    assert not tables.tables_pay(_strands(MinRows.PATHS - 1).paths)
     q = model.system.random(5, np.random.default_rng(3))
     np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
     for wrt in ("velocity", "coordinates", "quaternion", "constrained"):
@@ -155,15 +157,15 @@ def test_paths_within_one_body_keep_their_length():
     points = [PathPoint(upper, (0.0, 0.0, z)) for z in (0.0, 0.3, 0.1)]
     inside = Model(model.system, (Muscle("inside", tuple(points)),))
     q = model.system.random(3, np.random.default_rng(4))
-    lengths = _kernel(tables.length_program, inside, "lengths")
-    jacobian = _kernel(tables.jacobian_program, inside, "velocity")
+    lengths = _kernel(tables.table_lengths, inside)
+    jacobian = _kernel(tables.table_jacobian, inside, "velocity")
     np.testing.assert_allclose(lengths(q), 0.5, rtol=1e-15)
     assert not jacobian(q).any()
 
 
 def test_code_does_not_grow_with_the_muscles():
     def lines(count):
-        kernel = _kernel(tables.jacobian_program, _strands(count), "velocity", cache="off")
+        kernel = _kernel(tables.table_jacobian, _strands(count), "velocity", cache="off")
         return sum("@" not in line[:1] for line in kernel.ir.splitlines())  # constants are one line each
 
     assert lines(400) == lines(100)

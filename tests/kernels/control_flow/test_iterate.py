@@ -5,7 +5,6 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 
@@ -61,15 +60,6 @@ def test_derivative_of_a_loop_raises_an_error_that_names_it(points):
         kernels.compile(lambda x: jacobian_at(anomaly, x), {"x": 2})
     with pytest.raises(ValueError, match="straight-line program"):
         kernel.casadi_function  # noqa: B018
-
-
-def test_in_the_stage_of_a_program_but_not_in_an_element_of_a_table(points):
-    program = Program("two", {"x": 2})
-    program.formula(anomaly, ["x"], {"y": 5})
-    program.formula(lambda y: 2 * y, ["y"], {"z": 5})
-    np.testing.assert_allclose(program.compile(["z"])(points), 2 * anomaly(points), atol=1e-13)
-    with pytest.raises(ValueError, match="element of a table"):
-        program.table(lambda y: anomaly(y[..., :2]), 1, gather={"y": ("x", [[0, 1]])}, store={"output0": ("y", [0])})
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])

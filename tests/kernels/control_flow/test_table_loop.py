@@ -56,6 +56,37 @@ def chain(x):
     return table_loop(cells, (STEP, ENDS), (Run(0, 0, 2), Run(0, 2, 3), Run(1, 0, 1)), 2)
 
 
+ENDS_OF_SPRINGS = np.random.default_rng(4).permuted(np.tile(np.arange(4), (11, 1)), axis=1)[:, :2]
+STRENGTHS = np.random.default_rng(5).uniform(1, 2, (11, 1))
+
+
+def spring(a, b, strength):
+    """What a spring between two points of a plane does to both."""
+    line = b - a
+    force = strength * line / np.sqrt(line @ line + 1.0)
+    return np.concatenate([force, -force])
+
+
+def springs(x):
+    """Forces on four points: rows of different elements add to the same cells."""
+    cells = np.concatenate([np.zeros(8, dtype=object), np.asarray(x)])
+    both = [Block(2 * ends, np.arange(2)) for ends in ENDS_OF_SPRINGS.T]
+    takes = tuple(block._replace(first=block.first + 8) for block in both)
+    return table_loop(cells, [RowType(spring, takes, tuple(both), STRENGTHS, (True, True))], [Run(0, 0, 11)], 8)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+def test_rows_add_to_cells_one_after_the_other(lanes):
+    x = RNG.normal(size=(21, 8))
+    wanted = np.zeros((21, 4, 2))
+    for force, point in zip(wanted, x.reshape(21, 4, 2), strict=True):
+        for (i, j), strength in zip(ENDS_OF_SPRINGS, STRENGTHS, strict=True):
+            force[[i, j]] += spring(point[i], point[j], strength).reshape(2, 2)
+    kernel = kernels.compile(springs, {"x": 8}, lanes=lanes)
+    np.testing.assert_allclose(kernel(x), wanted.reshape(21, 8), rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(kernel(x), kernel(x))  # no state remembers the last
+
+
 def outer(x, size=4):
     """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k, which no row gives."""
     x = list(np.asarray(x))

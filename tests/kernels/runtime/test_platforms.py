@@ -61,7 +61,7 @@ def test_machine_code_for_windows_is_made_with_large_addresses_in_elf():
         pytest.skip("LLVM's targets of other processors are not initialized")
     traced = trace(lambda x: np.sin(x) * x, {"x": ()}, ["y"])
     there = replace(here, triple="x86_64-pc-windows-msvc-elf")
-    text = assembly(Recipe.of_body(lambda: traced), there, lanes=here.lanes)
+    text = assembly(Recipe.of_formula(lambda: traced), there, lanes=here.lanes)
     large, small = (compile_object(text, target) for target in (there, here))
     assert large[:4] == b"\x7fELF"
     assert large != small

@@ -6,7 +6,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels.runtime.build import Recipe
-from myoquat.kernels.runtime.compiled import Compiled
+from myoquat.kernels.runtime.kernel import Kernel
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
 from myoquat.kernels.symbolic.terms import Tracer
 from myoquat.kernels.tracing.adjoints import gradients
@@ -34,7 +34,7 @@ def traced(row):
 @pytest.mark.parametrize("name", ROWS)
 def test_machine_code_agrees_with_the_function_on_floats(name):
     row, points = OPERATIONS[name], points_of(OPERATIONS[name])
-    kernel = Compiled(Recipe.of_body(lambda: traced(row)), cache="off")
+    kernel = Kernel(Recipe.of_formula(lambda: traced(row)), cache="off")
     expected = np.asarray(row.evaluate(*points.T), dtype=float)
     np.testing.assert_allclose(kernel(points), expected, rtol=5e-16 if name not in FUSED else 1e-14, atol=1e-16)
 
@@ -47,8 +47,8 @@ def test_rules_of_derivatives_agree_with_casadi(name):
     inputs = tracer.inputs(row.arity)
     (rows,) = gradients(tracer, [tracer.again(name, *inputs)], inputs)
     tape = tape_of(tracer, inputs, rows)
-    kernel = Compiled(
-        Recipe.of_body(lambda: Traced(tape, Signature("d", {"x": (row.arity,)}, {"y": (row.arity,)}))),
+    kernel = Kernel(
+        Recipe.of_formula(lambda: Traced(tape, Signature("d", {"x": (row.arity,)}, {"y": (row.arity,)}))),
         cache="off",
     )
     x = [casadi.SX.sym(f"x{k}") for k in range(row.arity)]
