@@ -33,6 +33,7 @@ from myoquat.muscle import ActivationDynamics, Model, Muscle, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
 from myoquat.muscle.laws import ForceLaw, HillLaw
 
+from .emg.driven import followed
 from .moment_arms import moment_arms, starting_at
 from .stability import StabilityRule
 
@@ -134,14 +135,10 @@ def _at_rest(law: ForceLaw) -> _LawCurves:
 
 
 def _steps(dynamics: ActivationDynamics) -> _LawCurves:
-    """By Heun's method with steps far below both times; no more than a picture."""
     up, down = dynamics.activation_time, dynamics.deactivation_time
     t = np.linspace(0, 8 * (up + down), 10 * LAW_POINTS)
     e = np.where(t < t[-1] / 2, 1.0, dynamics.minimum_activation)
-    a = np.full(len(t), dynamics.minimum_activation)
-    for i, h in enumerate(np.diff(t)):
-        first = dynamics.rate(e[i], a[i])
-        a[i + 1] = a[i] + h / 2 * (first + dynamics.rate(e[i], a[i] + h * first))
+    a = followed(t, e[:, None], dynamics.minimum_activation, dynamics)[:, 0]
     return _LawCurves(t, {"activation": a, "excitation": e}, "time [s]", "activation, excitation")
 
 

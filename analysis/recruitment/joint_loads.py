@@ -23,6 +23,7 @@ from myoquat.core import (
     real_array,
 )
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
+from myoquat.data.motions.series import check_series
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.multibody.system import Poses
@@ -227,7 +228,7 @@ def joint_loads(
     if controls is None:
         controls = prescribed_controls(model, motion.time)
     else:
-        controls = finite_array("controls", controls, (len(motion.time), len(model.control_names)))
+        controls = check_series("controls", controls, (len(motion.time), len(model.control_names)))
     applied, driven = np.zeros((len(motion.time), len(system.bodies), 6)), np.zeros(u.shape)
     own = applied
     if acts_on_bodies(model) or controls is not None:
@@ -241,8 +242,8 @@ def joint_loads(
     if loads is not None:
         applied = applied + external_wrenches(system, motion, loads)
     if wrenches is not None:
-        applied = applied + finite_array("wrenches", wrenches, applied.shape)
-    motors = np.zeros(driven.shape) if torque is None else finite_array("torque", torque, driven.shape)
+        applied = applied + check_series("wrenches", wrenches, applied.shape)
+    motors = np.zeros(driven.shape) if torque is None else check_series("torque", torque, driven.shape)
     return _balanced(model, motion, (applied, own), driven, motors)
 
 
@@ -289,19 +290,11 @@ def _accelerations(
     return forward_dynamics(model.system, q, u, tau, applied)
 
 
-def finite_array(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Numbers as a float64 array; ValueError, with the name, for another shape and for NaN or infinity."""
-    values = real_array(name, given)
-    if values.shape != shape or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}, not {values.shape}")
-    return values
-
-
 def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -> Array:
     if is_imported("pandas") and isinstance(given, pd.DataFrame):
         labels = [str(label) for label in given.columns]
         given = given.to_numpy(dtype=float)[:, indices_of("column of tensions for", model.muscle_names, labels)]
-    return finite_array("muscle_forces", given, (len(motion.time), len(model.muscles)))
+    return check_series("muscle_forces", given, (len(motion.time), len(model.muscles)))
 
 
 def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:

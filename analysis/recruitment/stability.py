@@ -44,9 +44,13 @@ class StabilityRule:
     def frame(self) -> Array:
         """(3, 3) unit vectors in rows, in the parent's axes: the direction n, and two across it, e1 and e2 = n x e1."""
         n = np.array(self.direction)
-        across = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+        across = self._across(n)
         across = across / np.linalg.norm(across)
         return np.stack([n, across, np.cross(n, across)])
+
+    def _across(self, n: Array) -> Array:
+        """(3,) along e1."""
+        return np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
 
     def cones(self, parameter: Array) -> Array:
         """(t, 3, 3) T at parameters (t,)."""
@@ -87,13 +91,8 @@ class OrientedRule(StabilityRule):
         if np.linalg.norm(np.cross(self.direction, self.axis)) < PARALLEL_SINE:
             raise ValueError(f"rule of {self.joint!r}: axis must not lie along direction, but is {self.axis}")
 
-    @property
-    def frame(self) -> Array:
-        """(3, 3) unit vectors in rows, in the parent's axes: the direction n, e1, and e2 = n x e1."""
-        n, toward = np.array(self.direction), np.array(self.axis)
-        across = toward - (toward @ n) * n
-        across = across / np.linalg.norm(across)
-        return np.stack([n, across, np.cross(n, across)])
+    def _across(self, n: Array) -> Array:
+        return np.array(self.axis) - (self.axis @ n) * n
 
 
 class SearchedRule(StabilityRule):

@@ -62,25 +62,26 @@ def emg_activations(
         row, k = (int(i) for i in np.argwhere(outside)[0])
         value, at = emg.signal[row, k], emg.time[row]
         raise ValueError(f"the signal of {emg.names[k]!r} is {value:.4g} at {at:.4g} s, but must lie in [0, 1]")
-    signal = emg.signal if dynamics is None else _followed(emg, dynamics)
+    signal = emg.signal
+    if dynamics is not None:
+        if np.isnan(signal).any():
+            name = emg.names[int(np.argmax(np.isnan(signal).any(axis=0)))]
+            raise ValueError(f"the channel {name!r} has gaps, over which activation dynamics do not go")
+        signal = followed(emg.time, signal, signal[:1], dynamics)
     late = replace(emg, time=emg.time + delay, signal=signal).resampled(emg.time, np.inf if dynamics else MAX_GAP_S)
     return late if shape == 0 else replace(late, signal=np.expm1(shape * late.signal) / np.expm1(shape))
 
 
-def _followed(emg: Emg, dynamics: ActivationDynamics) -> Array:
-    """(t, n) activations that follow the signal; dynamics and delay can be taken in any order."""
-    e = emg.signal
-    if np.isnan(e).any():
-        name = emg.names[int(np.argmax(np.isnan(e).any(axis=0)))]
-        raise ValueError(f"the channel {name!r} has gaps, over which activation dynamics do not go")
-    found = np.array(e)
-    for k in range(len(e) - 1):
-        span, a = emg.time[k + 1] - emg.time[k], found[k]
+def followed(time: Array, excitation: Array, start: ArrayLike, dynamics: ActivationDynamics) -> Array:
+    """(t, n) activations that follow excitations (t, n) from a start, along straight lines between the times."""
+    found = np.array(excitation)
+    found[:1] = start
+    for k, (before, change) in enumerate(zip(excitation, np.diff(excitation, axis=0), strict=False)):
+        a, span = found[k], time[k + 1] - time[k]
         count = int(np.ceil(span / MAX_SUBSTEP_S - 1e-9))
-        h = span / count
         for i in range(count):
-            start, middle, end = (e[k] + (e[k + 1] - e[k]) * (i + part) / count for part in (0.0, 0.5, 1.0))
-            a = dynamics.advanced(a, (start, middle, end), h)
+            first, middle, last = (before + change * (i + part) / count for part in (0.0, 0.5, 1.0))
+            a = dynamics.advanced(a, (first, middle, last), span / count)
         found[k + 1] = a
     return found
 
@@ -164,17 +165,10 @@ class MuscleTorques(MotionResult):
 
         The correlation is that of torque and needed, NaN where one of them is constant.
         """
-        rows = {}
-        for k, name in enumerate(self.velocities):
-            given, wanted = self.torque[:, k], self.needed[:, k]
-            a, b = given - given.mean(), wanted - wanted.mean()
-            size = (a @ a) * (b @ b)
-            rows[name] = (
-                np.sqrt(np.mean((given - wanted) ** 2)),
-                np.sqrt(np.mean(wanted**2)),
-                (a @ b) ** 2 / size if size else np.nan,
-            )
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["rms_error", "rms_needed", "r_squared"])
+        pulled, needed = (pd.DataFrame(x, columns=pd.Index(self.velocities)) for x in (self.torque, self.needed))
+        errors = {"rms_error": pulled - needed, "rms_needed": needed}
+        found = pd.DataFrame({name: np.sqrt((x**2).mean()) for name, x in errors.items()})
+        return found.assign(r_squared=pulled.corrwith(needed) ** 2)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.needed', over the index

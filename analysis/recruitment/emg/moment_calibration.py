@@ -34,8 +34,10 @@ from myoquat.core import (
     unchecked,
 )
 from myoquat.data.motions import Emg, Motion
+from myoquat.data.motions.series import check_series
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import compiled, kernel_for
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Kernel
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.shared_structure import law_type_of, numbers_of
@@ -115,8 +117,7 @@ class TrialArrays(NamedTuple):
 
     def at(self, rows: Any) -> "TrialArrays":
         """Some of the instants; the envelopes stay whole."""
-        time, lengths, speeds, arms, angles, rates, moments = (x[rows] for x in self[:7])
-        return TrialArrays(time, lengths, speeds, arms, angles, rates, moments, self.signal_time, self.signal)
+        return self._replace(**{name: getattr(self, name)[rows] for name in self._fields[:-2]})
 
 
 class MomentModel:
@@ -278,29 +279,22 @@ class MomentObjective:
         self.models, self.weights = list(models), list(weights)
         self.size = self.models[0].size
 
-    def value_and_gradient(self, z: Array) -> tuple[Array, Array]:
-        """(...) and (..., n) at z (..., n)."""
-        value, gradient = 0.5 * np.sum(z * z, axis=-1), np.array(z)
+    def residuals(self, z: Array) -> tuple[Array, Array]:
+        """(..., r) at z (..., n), half of whose sum of squares is the objective, and (..., r, n) their derivatives."""
+        batch, n = z.shape[:-1], self.size
+        parts = [(z, np.broadcast_to(np.eye(n), (*batch, n, n)))]
         for model, weight in zip(self.models, self.weights, strict=True):
-            moments, J = model.with_jacobian(z)
-            off = moments - model.trial.moments
-            value = value + 0.5 * np.sum(weight * off**2, axis=(-2, -1))
-            gradient = gradient + np.einsum("...ke,...ken->...n", weight * off, J)
-        return value, gradient
+            (moments, J), root = model.with_jacobian(z), np.sqrt(weight)
+            off = root * (moments - model.trial.moments)
+            parts.append((off.reshape(*batch, -1), (root[:, None] * J).reshape(*batch, -1, n)))
+        r, J = (np.concatenate(x, axis=len(batch)) for x in zip(*parts, strict=True))
+        return r, J
 
     def minimum(self, start: Array) -> tuple[Array, Array, bool]:
         """z of the minimum next to the start, the Gauss-Newton matrix (n, n) of its second derivatives, and whether the
         search converged."""
-        pairs = [(model, np.sqrt(weight)) for model, weight in zip(self.models, self.weights, strict=True)]
-
-        def residuals(z: Array) -> Array:
-            return np.concatenate([*((root * (m.moments(z) - m.trial.moments)).ravel() for m, root in pairs), z])
-
-        def jacobian(z: Array) -> Array:
-            rows = [(root[:, None] * m.with_jacobian(z)[1]).reshape(-1, self.size) for m, root in pairs]
-            return np.concatenate([*rows, np.eye(self.size)])
-
-        found = scipy.optimize.least_squares(residuals, start, jacobian, method="lm", ftol=DECREASE, xtol=DECREASE)
+        r, J = (lambda z, part=part: self.residuals(z)[part] for part in (0, 1))
+        found = scipy.optimize.least_squares(r, start, J, method="lm", ftol=DECREASE, xtol=DECREASE)
         return found.x, found.jac.T @ found.jac, bool(found.success)
 
 
@@ -359,8 +353,8 @@ class MomentCalibration(Solved):
 
         Samplers of other packages take it. Draws from it make a `MomentPosterior` of this calibration.
         """
-        value, gradient = self.objective.value_and_gradient(real_array("z", z))
-        return -value, -gradient
+        r, J = self.objective.residuals(real_array("z", z))
+        return -0.5 * np.sum(r * r, axis=-1), -vecmat(r, J)
 
     def moments(self, trial: MomentTrial, z: Array | None = None) -> Array:
         """(..., t, e) [N m] moments of the muscles and passive moments of a trial.
@@ -452,7 +446,7 @@ def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) ->
     measured = np.full((len(motion.time), len(angles)), np.nan)
     for k, name in enumerate(velocities):
         if name in trial.moments:
-            measured[:, k] = _moment(name, trial.moments[name], len(motion.time))
+            measured[:, k] = check_series(f"moment of {name}", trial.moments[name], motion.time.shape)
     return TrialArrays(motion.time, lengths, rates, arms, motion.q[:, angles],
                        speeds[:, u], measured, trial.emg.time, signal)  # fmt: skip
 
@@ -514,13 +508,6 @@ def _coordinates(model: Model, velocities: Sequence[str]) -> list[int]:
         if name not in known:
             raise ValueError(f"velocity {name!r} is not the rate of a coordinate")
     return [known[name] for name in velocities]
-
-
-def _moment(name: str, given: ArrayLike, frames: int) -> Array:
-    found = real_array(f"moment of {name}", given)
-    if found.shape != (frames,) or not np.isfinite(found).all():
-        raise ValueError(f"the moment of {name!r} must be {frames} finite numbers, one per frame of the motion")
-    return found
 
 
 def _thinned(trial: TrialArrays, span: float) -> TrialArrays:

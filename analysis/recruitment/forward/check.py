@@ -21,12 +21,12 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.joint_loads import finite_array
 from myoquat.analysis.recruitment.redundancy import Redundancy
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
 from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, pandas as pd, real_array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
+from myoquat.data.motions.series import check_series
 from myoquat.dynamics import Run, SimulationWarning, Simulator, bias_force, inverse_dynamics, mass_matrix
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
@@ -385,7 +385,7 @@ def track(
     model = drive.model
     a = np.zeros((frames, 0)) if activation is None else activation
     a = model.check_activation(real_array("activation", a, (frames, len(model.muscles))))
-    tau = finite_array("torque", np.zeros((frames, model.system.nu)) if torque is None else torque, motion.speeds.shape)
+    tau = check_series("torque", np.zeros((frames, model.system.nu)) if torque is None else torque, motion.speeds.shape)
     if loads is not None:
         tau = tau + load_torques(model, motion, external_wrenches(model, motion, loads))
 

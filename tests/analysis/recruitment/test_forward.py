@@ -121,7 +121,7 @@ def test_bad_input(arm, swing, found):
     elsewhere = Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6)))
     for call, words in (
         (lambda: track(arm, swing, np.zeros(6)), r"activation must have the shape \(41, 6\), not \(6,\)"),
-        (lambda: track(arm, swing, a, np.full((41, 4), np.nan)), r"torque must be finite numbers of shape \(41, 4\)"),
+        (lambda: track(arm, swing, a, np.full((41, 4), np.nan)), r"torque\[0, 0\] is nan; finite numbers are needed"),
         (lambda: track(arm, swing, a, bandwidth=-1.0), "bandwidth must be positive"),
         (lambda: computed_muscle_control(arm, swing, bandwidth=0.0), "no velocity is tracked"),
         (lambda: track(arm, swing, a, bandwidth=[20.0, 10.0]), "one for each of the 4 velocities"),

@@ -113,10 +113,10 @@ def test_bad_input(leg, rng):
             found.of(**bad)
     quaternions = leg.with_rotations("quaternion")
     for model, given, other, words in (
-        (leg, motion, {"muscle_forces": tensions[:, :2]}, "must be finite numbers of shape"),
+        (leg, motion, {"muscle_forces": tensions[:, :2]}, r"muscle_forces has shape \(.*\); \(.*\) is needed"),
         (leg, motion, {"muscle_forces": pd.DataFrame({"strait": np.zeros(5)})}, "no column of tensions for 'straight'"),
         (leg, replace(motion, u=None), {}, "has no u"),
-        (leg, motion, {"wrenches": np.zeros((5, 6))}, "wrenches must be finite"),
+        (leg, motion, {"wrenches": np.zeros((5, 6))}, r"wrenches has shape"),
         (leg, motion, {"torque": np.zeros(motion.u.shape)}, "torque has no effect"),
         (quaternions, motion, {}, "belongs to another system"),
     ):
