@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.core import Array, ArrayLike, frozen, real_array
+from myoquat.core import Array, ArrayLike, frozen
 
 
 class Status(IntEnum):
@@ -81,45 +81,17 @@ class Programs:
         G: ArrayLike | None = None,
         h: ArrayLike | None = None,
     ) -> Self:
-        """Programs of arrays that broadcast to the shapes of the fields.
-
-        ValueError for arrays that do not, and for numbers that are not finite (bounds may be infinite). It is raised
-        too for negative weights, powers below 1, and a lower bound above an upper one.
-        """
-        A, b = real_array("A", A), real_array("b", b)
-        if A.ndim != 3 or b.shape != A.shape[:2]:
-            raise ValueError(f"A (k, e, n) and b (k, e) are wanted, not {A.shape} and {b.shape}")
-        k, n = len(A), A.shape[-1]
-        names = ("weights", "powers", "lower", "upper")
-        rows = {}
-        for name, given in zip(names, (weights, powers, lower, upper), strict=True):
-            values = real_array(name, given)
-            if (
-                not all(have in (1, need) for have, need in zip(values.shape[::-1], (n, k), strict=False))
-                or values.ndim > 2
-            ):
-                raise ValueError(f"{name} has shape {values.shape}; ({n},) or ({k}, {n}) is needed")
-            rows[name] = np.broadcast_to(values, (k, n))
-        G = np.zeros((k, 0, 3, n)) if G is None else real_array("G", G)
-        h = np.zeros(G.shape[:3]) if h is None else real_array("h", h)
-        if G.ndim != 4 or G.shape[0] != k or G.shape[-1] != n or h.shape != G.shape[:3]:
-            raise ValueError(f"G ({k}, c, d, {n}) and h ({k}, c, d) are wanted, not {G.shape} and {h.shape}")
-        found = cls(A, b, **rows, G=G, h=h)
-        found._check()
-        return found
-
-    def _check(self) -> None:
-        for name in ("A", "b", "weights", "powers", "G", "h"):
-            if not np.isfinite(getattr(self, name)).all():
+        """Programs of arrays that broadcast to the shapes of the fields; ValueError for numbers that are not finite."""
+        A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+        k, _, n = A.shape
+        given = {"weights": weights, "powers": powers, "lower": lower, "upper": upper}
+        rows = {name: np.broadcast_to(np.asarray(values, dtype=float), (k, n)) for name, values in given.items()}
+        G = np.zeros((k, 0, 3, n)) if G is None else np.asarray(G, dtype=float)
+        h = np.zeros(G.shape[:3]) if h is None else np.asarray(h, dtype=float)
+        for name, values in {"A": A, "b": b, "G": G, "h": h}.items():
+            if not np.isfinite(values).all():
                 raise ValueError(f"{name} must be finite")
-        for name, least in (("weights", 0.0), ("powers", 1.0)):
-            smallest = getattr(self, name).min(initial=np.inf)
-            if smallest < least:
-                raise ValueError(f"{name} must be at least {least:g}, not {smallest:g}")
-        wrong = np.argwhere(~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))
-        if len(wrong):
-            i, j = map(int, wrong[0])
-            raise ValueError(f"bounds of variable {j} in program {i}: [{self.lower[i, j]:g}, {self.upper[i, j]:g}]")
+        return cls(A, b, **rows, G=G, h=h)
 
     @property
     def B(self) -> Array:

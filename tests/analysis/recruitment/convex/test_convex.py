@@ -160,18 +160,11 @@ def test_dependent_equations_and_held_variables(rng):
     np.testing.assert_allclose(held.bound, held.objective, rtol=1e-7)
 
 
-def test_bad_programs(rng):
+def test_programs_have_finite_numbers_and_may_be_none(rng):
     given = programs(rng, k=2)
-    for change, words in (
-        ({"b": np.zeros(3)}, "are wanted"), ({"weights": -1.0}, "weights must be at least 0"),
-        ({"powers": 0.5}, "powers must be at least 1"), ({"lower": 2.0}, "bounds of variable 0 in program 0"),
-        ({"A": given["A"] * np.nan}, "A must be finite"), ({"weights": np.ones(3)}, "weights has shape"),
-        ({"h": np.zeros((2, 1))}, "are wanted, not"),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=words):
-            Programs.of(**{**given, **change})
-    none = Programs.of(np.zeros((0, 2, 3)), np.zeros((0, 2)))
-    assert solve_programs(none).x.shape == (0, 3)
+    with pytest.raises(ValueError, match="A must be finite"):
+        Programs.of(**{**given, "A": given["A"] * np.nan})
+    assert solve_programs(Programs.of(np.zeros((0, 2, 3)), np.zeros((0, 2)))).x.shape == (0, 3)
 
 
 def test_programs_without_rows_stay_as_near_to_zero_as_their_bounds_allow():
