@@ -178,12 +178,11 @@ class GaitEvents(Solved):
             ):
                 axis.plot(times[side], np.full(len(times[side]), row), mark, color=color, markersize=size,
                           markeredgewidth=1.6, label=None if row else name)  # fmt: skip
-        figures.plain_axis(axis)
+        figures.plain_axis(axis, "time [s]")
         axis.set_yticks(range(len(SIDES)), SIDES)
         axis.invert_yaxis()
         axis.set_xlim(*self.span)
-        axis.set_xlabel("time [s]")
-        axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=0.7)
+        figures.legend_beside(axis)
         return figure
 
 
@@ -734,13 +733,12 @@ class GaitParameters:
                 axis.plot(place + offsets, values, "o", color=style["color"], alpha=0.5, markersize=4)
                 if len(values):
                     axis.plot([place - 0.25, place + 0.25], [values.mean()] * 2, color=style["color"], linewidth=1.6)
-            figures.plain_axis(axis)
+            figures.plain_axis(axis, title=f"{name.replace('_', ' ')} [{UNITS[name]}]")
             low, high = axis.get_ylim()
             if high - low < MIN_SHOWN_RANGE * (middle := abs(low + high) / 2):  # strides alike, not their round-off
                 axis.set_ylim((low + high) / 2 - MIN_SHOWN_RANGE * middle, (low + high) / 2 + MIN_SHOWN_RANGE * middle)
             axis.set_xticks(range(len(SIDES)), SIDES)
             axis.set_xlim(-0.5, 1.5)
-            axis.set_title(f"{name.replace('_', ' ')} [{UNITS[name]}]", fontsize=8, loc="left")
         return figure
 
 

@@ -70,9 +70,7 @@ def plot_curves(muscle: Muscle | ForceLaw) -> Figure:
             ax.plot(panel.x, y, linewidth=1.3, label=name, **style)
         if panel.opposite is not None and isinstance(law, HillLaw):
             _opposite(ax, *panel.opposite, law.max_isometric_force)
-        plain_axis(ax)
-        ax.set_xlabel(panel.x_label, fontsize=9)
-        ax.set_ylabel(panel.y_label, fontsize=9)
+        plain_axis(ax, panel.x_label, panel.y_label)
         ax.legend(fontsize=7, frameon=False, handlelength=2.8)
     if isinstance(law, HillLaw):
         axes[0].set_ylim(-0.05, 2.0)
@@ -174,14 +172,11 @@ def _maps(surface: Any, variable: str, names: list[str], label: str) -> Figure:
     figure, axes = small_axes(count, columns, 4.2 * columns, 3.6, shared=True)
     x, y = (_shown_values(surface, name) for name in names)
     for axis, muscle in zip(axes, surface.muscle.values, strict=True):
+        plain_axis(axis, *(_axis_label(surface, name) for name in names), figure_label(str(muscle)))
         values = surface[variable].sel(muscle=muscle).transpose(names[1], names[0])
         drawn = axis.contourf(x, y, values, levels=12, cmap="cividis")
         lines = axis.contour(x, y, values, levels=12, colors="white", linewidths=0.4)
         axis.clabel(lines, lines.levels[::3], fontsize=7)
-        axis.tick_params(labelsize=8)
-        axis.set_title(figure_label(str(muscle)), fontsize=9, loc="left")
-        axis.set_xlabel(_axis_label(surface, names[0]), fontsize=9)
-        axis.set_ylabel(_axis_label(surface, names[1]), fontsize=9)
         figure.colorbar(drawn, ax=axis, label=label)
     return figure
 
@@ -365,8 +360,7 @@ def plot_activations(
         for style, (label, one) in zip(curve_styles(len(shown)), shown.items(), strict=True):
             column = one.model.muscle_names.index(name)
             axis.plot(one.motion.time, one.activation[:, column], label=label, **style)
-        plain_axis(axis)
-        axis.set_title(figure_label(name), fontsize=9, loc="left")
+        plain_axis(axis, title=figure_label(name))
     for axis in axes[-columns:]:  # the lowest of each column
         axis.tick_params(labelbottom=True)
     most = max([float(one.activation.max(initial=0.0)) for one in shown.values()])
@@ -404,9 +398,7 @@ def plot_loads(
             raise ValueError(f"forces {name!r} must have the shape ({x.size}, 3), not {force.shape}")
         size = np.linalg.norm(force, axis=-1)
         axis.plot(x, size if weight is None else 100 * size / weight, label=figure_label(name), linewidth=1.3, **style)
-    plain_axis(axis)
-    axis.set_xlabel(label, fontsize=9)
-    axis.set_ylabel("force [N]" if weight is None else "force [% of body weight]", fontsize=9)
+    plain_axis(axis, label, "force [N]" if weight is None else "force [% of body weight]")
     axis.set_ylim(bottom=0)
     legend_beside(axis)
     return figure
@@ -438,18 +430,15 @@ def plot_socket(cone: StabilityRule, forces: Mapping[str, ArrayLike]) -> Figure:
         force = real_array_with_gaps("forces", given)
         if force.ndim != 2 or force.shape[1] != 3:
             raise ValueError(f"forces {name!r} must have the shape (t, 3), not {force.shape}")
-        along, *across = np.moveaxis(force @ cone.frame.T, -1, 0)
-        angle, side = np.degrees(np.arctan2(np.hypot(*across), along)), np.stack(across, axis=-1)
-        size = np.linalg.norm(side, axis=-1, keepdims=True)
-        place = angle[:, None] * np.divide(side, size, out=np.zeros_like(side), where=size > 0)
-        axis.plot(*place.T, label=figure_label(name), linewidth=1.3, **style)
-        axis.plot(*place[:1].T, "o", color=style["color"], markersize=5)
+        along, *across = (force @ cone.frame.T).T
+        angle, azimuth = np.degrees(np.arctan2(np.hypot(*across), along)), np.arctan2(*across[::-1])
+        x, y = angle * np.cos(azimuth), angle * np.sin(azimuth)
+        axis.plot(x, y, label=figure_label(name), linewidth=1.3, **style)
+        axis.plot(x[:1], y[:1], "o", color=style["color"], markersize=5)
         farthest = max(farthest, float(angle.max(initial=0.0)))
     axis.set_aspect("equal")
     axis.set_xlim(-1.1 * farthest, 1.1 * farthest)
     axis.set_ylim(-1.1 * farthest, 1.1 * farthest)
-    plain_axis(axis)
-    axis.set_xlabel("angle to the middle of the socket [deg]", fontsize=9)
-    axis.set_title(figure_label(cone.joint), fontsize=9, loc="left")
+    plain_axis(axis, "angle to the middle of the socket [deg]", title=figure_label(cone.joint))
     legend_beside(axis)
     return figure

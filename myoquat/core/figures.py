@@ -150,8 +150,12 @@ def legend_above(figure: Figure) -> None:
     figure.legend(curves.values(), curves, loc="outside upper right", ncols=3, frameon=False, fontsize=9)
 
 
-def plain_axis(axis: Any) -> None:
-    """Numbers of ticks as they are, without a factor or an offset beside the axis; a light grid behind the curves."""
+def plain_axis(axis: Any, x: str = "", y: str = "", title: str = "") -> None:
+    """Labels and a title, numbers of ticks as they are, without a factor or an offset beside the axis, and a light grid
+    behind the curves."""
+    for place, text in (("xlabel", x), ("ylabel", y), ("title", title)):
+        if text:
+            getattr(axis, f"set_{place}")(text, fontsize=9, loc="left" if place == "title" else "center")
     for direction in (axis.xaxis, axis.yaxis):
         direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\u2212")))
         direction.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 10]))
@@ -229,12 +233,10 @@ def _draw(axis: Any, x: Array, panel: Panel, events: Mapping[str, float]) -> Non
         axis.axvline(place, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
         axis.annotate(figure_label(name), (place, 1), xycoords=("data", "axes fraction"), fontsize=7, color="0.3",
                       xytext=(2, -2), textcoords="offset points", va="top")  # fmt: skip
-    plain_axis(axis)
+    plain_axis(axis, "", with_unit("", panel.unit).strip(), figure_label(panel.title))
     _bound(axis, panel)
     if len(x):
         axis.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)
-    axis.set_title(figure_label(panel.title), fontsize=9, loc="left")
-    axis.set_ylabel(with_unit("", panel.unit).strip(), fontsize=9)
     legend_beside(axis)
 
 
