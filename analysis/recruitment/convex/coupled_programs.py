@@ -199,13 +199,14 @@ class _Rows:
     def __init__(self, given: Programs) -> None:
         self.given, self.n = given, given.A.shape[-1]
         self.max_weight = float(given.weights.max(initial=0.0)) or 1.0
-        self.rows, self.cones = given.row_sizes()
+        self.scale = given.row_scale()
+        rows, cones = given.of_rows(self.scale)
         self.program = replace(
             given,
-            A=given.A / self.rows[..., None],
-            b=given.b / self.rows,
-            G=given.G / self.cones[..., None, None],
-            h=given.h / self.cones[..., None],
+            A=given.A * rows[..., None],
+            b=given.b * rows,
+            G=given.G * cones[..., None],
+            h=given.h * cones,
         )
         heights = np.abs(self.program.h).max(axis=-1, initial=1.0)
         self.size = np.concatenate([np.maximum(np.abs(self.program.b), 1.0), heights], axis=-1)
@@ -225,14 +226,12 @@ class _Rows:
 
     def result(self, found: _End, coupling: CouplingRows, missed: Array) -> CoupledSolution:
         """In the original units, with the lower bound that the multipliers prove: the Lagrange dual."""
-        p, e, x = self.given, self.given.b.shape[1], found.x[:, : self.n]
-        y = found.multipliers[:, :e] / self.rows
-        z = found.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
+        p, x, multipliers = self.given, found.x[:, : self.n], found.multipliers * self.scale
+        y, z = p.of_rows(multipliers)
         hard, d = coupling.hard, coupling.values(x)
         soft = np.where(hard, 0.0, coupling.weight)
         status, bound = Status.INFEASIBLE if missed.any() else found.status, np.inf
         if status != Status.INFEASIBLE:
-            multipliers = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
             price = vecmat(multipliers, p.B) + coupling.price(found.pull, x.shape)
             give = np.where(soft > 0, found.pull**2 / np.where(soft > 0, 4 * soft, 1.0), 0.0)
             rows = found.pull @ coupling.least - give.sum()

@@ -41,6 +41,11 @@ def in_one_pass(A: Array, x: Array) -> Array:
     return np.einsum("...mn,...n->...m", A, x)
 
 
+def joined_rows(y: Array, z: Array) -> Array:
+    """(k, e + c d) values of equations (k, e), and of cones (k, c, d)."""
+    return np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
+
+
 def powers_of_two(sizes: Array) -> Array:
     """(...) the nearest powers of two, by which division does not round; 1 for zero."""
     return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
@@ -119,10 +124,15 @@ class Programs:
         }
         return replace(self, **{name: np.concatenate([getattr(self, name), x], axis=-1) for name, x in more.items()})
 
-    def row_sizes(self) -> tuple[Array, Array]:
-        """(k, e) and (k, c) powers of two near the lengths of the equations' rows, and of the longest of each cone."""
+    def row_scale(self) -> Array:
+        """(k, e + c d) one over powers of two near the lengths of the equations' rows, and the longest of each cone."""
         longest = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", self.G, self.G), axis=-1, initial=0.0))
-        return powers_of_two(np.sqrt(np.einsum("ken,ken->ke", self.A, self.A))), powers_of_two(longest)
+        equations = np.sqrt(np.einsum("ken,ken->ke", self.A, self.A))
+        return 1 / powers_of_two(np.concatenate([equations, np.repeat(longest, self.h.shape[-1], axis=-1)], axis=-1))
+
+    def of_rows(self, values: Array) -> tuple[Array, Array]:
+        """(k, e) and (k, c, d) of values (k, e + c d) those of the equations, and of the cones."""
+        return values[:, : self.b.shape[1]], values[:, self.b.shape[1] :].reshape(self.h.shape)
 
     def around(self, centre: Array) -> Self:
         """The programs whose variables are x - centre (k, n)."""
@@ -169,7 +179,7 @@ class Programs:
         low, high = terms.reach(x, self.lower, self.upper)
         least = terms.least(self.weights, self._exponents, price, low, high)
         most = terms.most(price, low, high, np.isfinite(self.lower) & np.isfinite(self.upper))
-        fixed = multipliers * np.concatenate([self.b, -self.h.reshape(len(x), -1)], axis=-1)
+        fixed = multipliers * joined_rows(self.b, -self.h)
         total, size = fixed.sum(axis=-1), np.abs(fixed).sum(axis=-1) + np.abs(most).sum(axis=-1)
         proof = (total - most.sum(axis=-1)) / np.where(size > 0, size, 1.0)
         return total + least.sum(axis=-1), proof

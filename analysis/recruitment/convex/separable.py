@@ -17,7 +17,7 @@ from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
 
-from .program import Programs, Status
+from .program import Programs, Status, joined_rows
 from .solve import Solutions, solve_programs
 
 Curves = Callable[[Array, Array], Array]  # numbers of programs (k,) and points (k, m, p) to values (k, m, p)
@@ -102,7 +102,7 @@ class _Sums:
         """
         found, m = self.on_pieces(*_near(x, f, about)), self.m
         solved, at = found.status == Status.SOLVED, found.x[:, :m]
-        multipliers = np.concatenate([found.y, found.z.reshape(len(at), -1)], axis=-1)
+        multipliers = joined_rows(found.y, found.z)
         price, rest = vecmat(multipliers, self.programs.B), self.rest
         own = price[:, :m, None].copy()
         price[:, :m] = 0.0

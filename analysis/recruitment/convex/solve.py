@@ -91,21 +91,19 @@ class _Scaled:
         p = split.applied(given)
         self.is_fixed = p.lower == p.upper
         self.at = np.where(self.is_fixed, p.lower, 0.0)
-        self.rows, self.cones = p.row_sizes()
-        self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
+        self.scale = p.row_scale()
+        rows, cones = p.of_rows(self.scale)
         b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
         if self.is_fixed.any():
             b, h, self.fixed = -p.residual(self.at), p.cone_values(self.at), p.objective(self.at)
-        self.program = replace(p, b=b / self.rows, h=h / self.cones[..., None])
+        self.program = replace(p, b=b * rows, h=h * cones)
 
     def solution(self, ends: Ends) -> Solutions:
         """In the original variables and units."""
         p = self.given
         merged = self.split.merged(np.where(self.is_fixed, self.at, ends.x))
         x = np.clip(merged, p.lower, p.upper)  # steps to a bound round
-        e = p.b.shape[1]
-        y = ends.multipliers[:, :e] / self.rows
-        z = ends.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
+        y, z = p.of_rows(ends.multipliers * self.scale)
         return Solutions(x, ends.status, p.objective(x), ends.bound + self.fixed, y, z, p.residual(x), ends.steps)
 
     def applied(self, rows: Array) -> Programs:

@@ -27,7 +27,7 @@ from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, pandas as
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.data.motions.series import check_series
-from myoquat.dynamics import Run, SimulationWarning, Simulator, bias_force, inverse_dynamics, mass_matrix
+from myoquat.dynamics import Run, SimulationWarning, Simulator, bias_force, external_force, mass_matrix
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import Timing
@@ -151,13 +151,6 @@ def driven_model(model: Model, *, elastic: bool) -> Model:
     return found if elastic else found.with_rigid_tendons()
 
 
-def load_torques(model: Model, motion: Motion, wrenches: Array) -> Array:
-    """(t, nu) generalized forces of external wrenches (t, bodies, 6) in the poses of the motion."""
-    still = np.zeros((len(motion.time), model.system.nu))
-    none = inverse_dynamics(model, motion.q, still, still)
-    return none - inverse_dynamics(model, motion.q, still, still, wrenches)
-
-
 def carried_loads(model: Model, motion: Motion, loads: Forces, wrenches: Array) -> Forces:
     """The loads of a motion, of these wrenches (t, bodies, 6), as its bodies carry them along.
 
@@ -279,31 +272,6 @@ class Tracking(MotionResult):
         return super().labels() | names
 
 
-def tracking_of(model: Model, reference: Motion, run: tuple[Array, ...]) -> Tracking:
-    """The record of a `Drive.run`."""
-    (q, u, states, activation, helped), system = run, model.system
-    k = len(q)
-    names, C = free_velocities(model, q, reference.time[:k])
-    stretched = (states,) if state_names(model) else ()
-    force = muscle_forces(model, q, u, activation, *stretched) if model.muscles else np.zeros((k, 0))
-    torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)
-    pulled, helped = vecmat(torque, C), vecmat(helped, C)
-    H = np.swapaxes(C, -1, -2) @ mass_matrix(model, q) @ C
-    sizes = [float(np.sum(x * np.linalg.solve(H, x[..., None])[..., 0])) for x in (helped, pulled)]
-    return Tracking(
-        model=model,
-        reference=reference,
-        motion=Motion(system, reference.time[:k], q, u),
-        velocities=names,
-        error=system.difference(q, reference.q[:k]),
-        activation=activation,
-        force=force,
-        muscle_torque=pulled,
-        help=helped,
-        share=float(np.sqrt(sizes[0] / sizes[1])) if sizes[1] else float("nan"),
-    )
-
-
 def _sizes(displacement: Array) -> tuple[float, float]:
     """Root mean square and greatest length of (k, n) displacements, NaN for n = 0."""
     if not displacement.shape[-1]:
@@ -387,7 +355,7 @@ def track(
     a = model.check_activation(real_array("activation", a, (frames, len(model.muscles))))
     tau = check_series("torque", np.zeros((frames, model.system.nu)) if torque is None else torque, motion.speeds.shape)
     if loads is not None:
-        tau = tau + load_torques(model, motion, external_wrenches(model, motion, loads))
+        tau = tau + external_force(model, motion.q, external_wrenches(model, motion, loads))
 
     def law(k: int, q: Array, u: Array) -> Push:
         window = [k, min(k + 1, frames - 1)]
@@ -405,10 +373,29 @@ def commands_of(found: Redundancy) -> tuple[Array, Array]:
 
 def tracked(drive: Drive, law: Law, step: float) -> Tracking:
     """The record of a run, and a warning to whoever called the public function if it did not reach its end."""
+    model, reference, system = drive.model, drive.motion, drive.model.system
     with traced_once():
-        run = drive.run(law, step)
-    found = tracking_of(drive.model, drive.motion, run)
-    if not found.complete:
-        message = f"the simulation failed after {found.motion.time[-1]:.6g} s; the frames after are left out"
+        q, u, states, activation, helped = drive.run(law, step)
+    time = reference.time[: len(q)]
+    if len(time) < len(reference.time):
+        message = f"the simulation failed after {time[-1]:.6g} s; the frames after are left out"
         warnings.warn(message, SimulationWarning, stacklevel=3)
-    return found
+    names, C = free_velocities(model, q, time)
+    stretched = (states,) if state_names(model) else ()
+    force = muscle_forces(model, q, u, activation, *stretched) if model.muscles else np.zeros((len(q), 0))
+    torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)
+    pulled, helped = vecmat(torque, C), vecmat(helped, C)
+    H = np.swapaxes(C, -1, -2) @ mass_matrix(model, q) @ C
+    sizes = [float(np.sum(x * np.linalg.solve(H, x[..., None])[..., 0])) for x in (helped, pulled)]
+    return Tracking(
+        model=model,
+        reference=reference,
+        motion=Motion(system, time, q, u),
+        velocities=names,
+        error=system.difference(q, reference.q[: len(q)]),
+        activation=activation,
+        force=force,
+        muscle_torque=pulled,
+        help=helped,
+        share=float(np.sqrt(sizes[0] / sizes[1])) if sizes[1] else float("nan"),
+    )

@@ -24,9 +24,10 @@ from myoquat.analysis.recruitment.redundancy.redundancy import rigid_redundancy
 from myoquat.analysis.recruitment.redundancy.solving import check_searched
 from myoquat.core import Array, ArrayLike, check_types
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
+from myoquat.dynamics import external_force
 from myoquat.muscle.model import Model
 
-from .check import Drive, Push, Tracking, carried_loads, commands_of, driven_model, load_torques, longest_step, tracked
+from .check import Drive, Push, Tracking, carried_loads, commands_of, driven_model, longest_step, tracked
 
 
 def computed_muscle_control(
@@ -87,7 +88,7 @@ def computed_muscle_control(
     pushed, carried = np.zeros((len(motion.time), model.system.nu)), None
     if loads is not None:
         wrenches = external_wrenches(model, motion, loads)
-        pushed = load_torques(model, motion, wrenches)
+        pushed = external_force(model, motion.q, wrenches)
         carried = carried_loads(model, motion, loads, wrenches)
     controls = prescribed_controls(model, motion.time)
     free, _ = free_velocities(model, motion.q[:1], motion.time[:1])

@@ -28,6 +28,7 @@ from functools import partial
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
+from myoquat.analysis.recruitment.convex.program import joined_rows
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import vecmat
@@ -195,7 +196,7 @@ def trial_bound(
     returns the coupling rows of lines over ranges (k, m) of the first m variables.
     """
     x, y, z = alone
-    rows = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
+    rows = joined_rows(y, z)
     price = vecmat(rows, programs.B)
     bound = float(programs.certificates(x, rows, price)[0].sum())
     for _ in range(MAX_TIGHTENINGS):
@@ -207,8 +208,7 @@ def trial_bound(
         before, bound = bound, max(bound, found.bound)
         if effort - bound <= TIGHTENING_GAP * abs(effort) or effort - bound > MAX_REMAINING_GAP * (effort - before):
             break
-        rows = np.concatenate([found.y, found.z.reshape(len(y), -1)], axis=-1)
-        price = vecmat(rows, programs.B) + coupling.price(found.pull, x.shape)
+        price = vecmat(joined_rows(found.y, found.z), programs.B) + coupling.price(found.pull, x.shape)
     return bound
 
 

@@ -8,6 +8,7 @@ multipliers of a solution, a muscle may have an activation that is cheaper than 
 trying.
 """
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -15,6 +16,7 @@ from itertools import product
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Programs, Solutions, Status, are_met, solve_separable, terms
+from myoquat.analysis.recruitment.convex.program import joined_rows
 from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE
 from myoquat.core import Array
 from myoquat.joints.vectors import vecmat
@@ -157,26 +159,16 @@ class PosedFrames:
     @cached_property
     def programs(self) -> Programs:
         """Programs in the tensions; their first weights and powers are not used."""
-        demands, zero = self.demands, np.zeros(self.demands.lengths.shape)
-        found = demands.programs(zero, zero + 1.0, replace(self.effort, of="activation"))
-        r = len(demands.reserves)
-        low, high = self.ranges
-        bounds = [np.concatenate([own, np.broadcast_to(given[:, self.m :], (self.count, r))], axis=-1)
-                  for own, given in ((low, found.lower), (np.maximum(low, high), found.upper))]  # fmt: skip
-        return replace(found, lower=bounds[0], upper=bounds[1])
-
-    @cached_property
-    def reserves_only(self) -> Programs:
-        """The programs without the muscles."""
-        given, muscle = self.programs, np.arange(self.programs.A.shape[-1]) < self.m
-        parts = {name: np.where(muscle, 0.0, getattr(given, name)) for name in ("weights", "lower", "upper")}
-        return replace(given, **parts)
+        part, zero, (low, high) = copy(self.demands), np.zeros(self.demands.lengths.shape), self.ranges
+        part.low, part.high = low, np.maximum(low, high)
+        return part.programs(zero, zero + 1.0, replace(self.effort, of="activation"))
 
     def objectives(self, x: Array) -> Array:
         """(t,) of activations and controls x (t, m + r)."""
         a, rows = x[:, : self.m, None], np.arange(self.count)
         own: Array = self.costs(rows, a, self.tensions(rows, a)).sum(axis=(-1, -2))
-        return own + self.reserves_only.objective(x)
+        of_reserves = np.array([reserve.weight for reserve in self.demands.reserves])
+        return own + terms.cost(of_reserves, float(self.effort.power), x[:, self.m :]).sum(axis=-1)
 
     def sizes(self, objectives: Array) -> Array:
         """(t,) the scale of differences of efforts."""
@@ -185,7 +177,7 @@ class PosedFrames:
 
     def _prices(self, found: Solutions) -> Array:
         """(t, m + r) the prices of tensions and controls: B^T times the multipliers."""
-        return vecmat(np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1), self.programs.B)
+        return vecmat(joined_rows(found.y, found.z), self.programs.B)
 
     # ---- solutions -------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from myoquat.core import Array, Curve, Solved, check_types, frozen, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.joints.evaluation import traced_once
+from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
 from .actuators import AnyReserve, Reserves, reserve_wrenches
@@ -146,14 +147,11 @@ class Redundancy(MotionResult, Solved):
         """What the joints carry under the muscles, reserves and external loads of the solution, and the forces of the
         model's constraints. `JointLoads.residual` is what reserves at joints give and what the solution misses."""
         share = self.reserve / np.array([reserve.strength for reserve in self.reserves])
-        given, wrenches = np.zeros(share.shape), self.external
-        for k, reserve in enumerate(self.reserves):
-            acting = reserve_wrenches(self.model.system, reserve, self.motion.q, share[:, k])
-            if acting is None:
-                given[:, k] = share[:, k]
-            else:
-                wrenches = wrenches + acting
-        torque = (self.columns @ given[..., None])[..., 0] if self.model.constraints else None
+        each = [reserve_wrenches(self.model.system, reserve, self.motion.q, c)
+                for reserve, c in zip(self.reserves, share.T, strict=True)]  # fmt: skip
+        wrenches = sum((acting for acting in each if acting is not None), start=self.external)
+        within_joints = share * np.array([acting is None for acting in each])
+        torque = matvec(self.columns, within_joints) if self.model.constraints else None
         return joint_loads(self.model, self.motion, self.force, torque=torque, wrenches=wrenches)
 
     def shares(self) -> "pd.DataFrame":
