@@ -139,9 +139,10 @@ def with_consistent_rates(held: ConstraintArrays, motion: Motion, moving: Sequen
     A, udot = held.jacobian(q, time), motion.udot
     for _ in range(2):  # the second takes off the round-off of the first
         u = u - _least_change(A, held.rate(q, u, time), moving)
-    bias = held.bias(q, u, time)
-    for _ in range(2 if udot is not None else 0):
-        udot = udot - _least_change(A, matvec(A, udot) - bias, moving)
+    if udot is not None:
+        bias = held.bias(q, u, time)
+        for _ in range(2):
+            udot = udot - _least_change(A, matvec(A, udot) - bias, moving)
     return replace(motion, u=u, udot=udot)
 
 

@@ -30,12 +30,12 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
 from myoquat.analysis.recruitment.convex.program import joined_rows
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
-from myoquat.core import Array, frozen
+from myoquat.core import Array, frozen, scipy
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 from .equations import Demands, Effort, secants
-from .solving import Reach, Recruitment, SearchedRecruitment, are_bent
+from .solving import Reach, Recruitment, SearchedRecruitment, are_bent, reachable
 
 
 @frozen
@@ -369,15 +369,9 @@ class CoupledRecruitment:
 
     def _beyond(self) -> Array:
         """(t - 1, m, 2) how far activations are below L and above H of the frame before."""
-        a = self.found.x[:, : self.m]
-        step, muscle = (v.ravel() for v in np.indices(a[1:].shape))
-        found = np.full((*a[1:].shape, 2), -np.inf)
-        kept = self.reach.dynamics_index[muscle] >= 0
-        step, muscle = step[kept], muscle[kept]
-        for high, sign in ((0, 1.0), (1, -1.0)):
-            ends = self.reach.after(muscle, np.full(len(step), float(high)), a[step, muscle], self.step[step])
-            found[step, muscle, high] = sign * (ends - a[step + 1, muscle])
-        return found
+        before, after = self.found.x[:-1, : self.m], self.found.x[1:, : self.m]
+        low, high = reachable(self.demands.model, before, self.step)
+        return np.stack([low - after, after - high], axis=-1)
 
     def _objective(self) -> float:
         a = self.found.x[:, : self.m]
@@ -422,14 +416,12 @@ class CoupledRecruitment:
 
     def _reach_price(self) -> Array:
         """(t, m) the sum of the coupling rows' slopes times their multipliers."""
-        step, muscle, high = np.nonzero(self.chosen)
-        _, slope = self._tangents(step, muscle, high)
-        pull, price = self.pull[step, muscle, high] * np.where(high > 0, -1.0, 1.0), np.zeros(self.demands.low.shape)
-        np.add.at(price, (step + 1, muscle), pull)
-        np.add.at(price, (step, muscle), -slope * pull)
-        price[1:] += self.rate_pull
-        price[:-1] -= self.rate_pull
-        return price
+        rows, at = self._coupling_rows(np.arange(len(self.time)), self._tangents)
+        pull = np.empty(len(rows.step))
+        pull[rows.hard] = self.pull[at]
+        if self.coupled.rates:
+            pull[~rows.hard] = self.rate_pull.ravel()
+        return rows.price(pull, self.demands.low.shape)
 
 
 Recruited = Recruitment | CoupledRecruitment
@@ -468,6 +460,5 @@ def recruited(
 
 def _widened(broken: Array, near: int) -> Array:
     """Steps near those (t, m, 2) that break a bound, and these."""
-    count = np.cumsum(np.pad(broken.astype(int), ((1, 0), (0, 0), (0, 0))), axis=0)
-    each = np.arange(len(broken))
-    return count[np.minimum(each + near + 1, len(broken))] > count[np.maximum(each - near, 0)]
+    width = 2 * min(near, len(broken)) + 1
+    return scipy.ndimage.maximum_filter1d(broken.astype(np.uint8), width, axis=0, mode="constant") > 0

@@ -313,7 +313,7 @@ class SequentialProgramming:
         else:
             sizes = {name: np.shape(values)[1:] for name, values in given.items()}
             key = ("sequential_program", e, n, self.m, formula.power, demands.laws.key)
-            kernel = compiled(key, formula.solve, sizes, name="sequential_program")
+            kernel: Any = compiled(key, formula.solve, sizes, name="sequential_program")
             found = dict(zip(kernel.outputs, kernel(**given), strict=True))
         objective, bound = found["objective"], found["floor"]
         size = np.maximum(objective, SMALL_OBJECTIVE * self.weights.max(axis=-1, initial=0.0))
