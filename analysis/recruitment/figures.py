@@ -171,8 +171,9 @@ def _maps(surface: Any, variable: str, names: list[str], label: str) -> Figure:
     columns = min(count, 3)
     figure, axes = small_axes(count, columns, 4.2 * columns, 3.6, shared=True)
     x, y = (_shown_values(surface, name) for name in names)
+    x_label, y_label = (_axis_label(surface, name) for name in names)
     for axis, muscle in zip(axes, surface.muscle.values, strict=True):
-        plain_axis(axis, *(_axis_label(surface, name) for name in names), title=figure_label(str(muscle)))
+        plain_axis(axis, x_label, y_label, figure_label(str(muscle)))
         values = surface[variable].sel(muscle=muscle).transpose(names[1], names[0])
         drawn = axis.contourf(x, y, values, levels=12, cmap="cividis")
         lines = axis.contour(x, y, values, levels=12, colors="white", linewidths=0.4)
