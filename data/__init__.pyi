@@ -34,5 +34,5 @@ from .reports import (
     UnsupportedWarning as UnsupportedWarning,
     UnwrittenWarning as UnwrittenWarning,
 )
-from .setups.control import load_marker_weights as load_marker_weights
+from .setups.motion import load_marker_weights as load_marker_weights
 from .tables import column_units as column_units

@@ -10,8 +10,7 @@ except ModuleNotFoundError as error:
 
 from .library import library_tasks, load_task
 from .stepping import with_joint_stops
-from .task import Situation, Start, Task
-from .tasks import PointsTask, PoseTask, ReachTask, StandTask
+from .tasks import PointsTask, PoseTask, ReachTask, Situation, StandTask, Start, Task
 from .vector import Environment, VectorEnvironment
 
 for _name in library_tasks():

@@ -23,8 +23,7 @@ from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
 from .stepping import with_joint_stops
-from .task import Task
-from .tasks import PoseTask, ReachTask, ShoulderReach, StandTask
+from .tasks import PoseTask, ReachTask, ShoulderReach, StandTask, Task
 
 TIPS = ("THtip_r", "IFtip_r", "MFtip_r", "RFtip_r", "LFtip_r")
 HAND_TARGETS = np.array(

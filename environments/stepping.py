@@ -21,7 +21,7 @@ from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import start_activations
 
-from .task import Situation, Task
+from .tasks import Situation, Task
 
 
 def with_implicit_damping(model: Model, step: float) -> Model:

@@ -11,16 +11,16 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from myoquat.apps.viewer.films import opened
 from myoquat.apps.viewer.offscreen import Painter
 from myoquat.apps.viewer.scene import Look, frames
-from myoquat.apps.viewer.sources import opened
 from myoquat.core import Array, ArrayLike, check_type, check_types, real_array
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
 from .library import load_task
 from .stepping import Stepper
-from .task import Start, Task
+from .tasks import Start, Task
 
 
 def _ranges(model: Model, ranges: Mapping[str, Sequence[float]]) -> tuple[tuple[str, ...], Array]:

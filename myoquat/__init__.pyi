@@ -16,7 +16,7 @@ from .analysis import (
     recruitment as recruitment,
     studies as studies,
 )
-from .apps.viewer.filming import film as film
+from .apps.viewer.films import film as film
 from .apps.viewer.window import view as view
 from .core.solved import NotSolvedError as NotSolvedError
 from .data import library_models as library_models, load_model as load_model

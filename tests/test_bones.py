@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 
 from site_bones import BONES, shoulder_bones, write_obj
 
-from myoquat.apps.viewer.sources import opened
+from myoquat.apps.viewer.films import opened
 from myoquat.data import load_model
 from myoquat.data.meshes import read_mesh
 

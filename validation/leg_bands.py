@@ -13,8 +13,8 @@ from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
 from myoquat.analysis.recruitment.redundancy.equations import joint_lines
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
+from myoquat.analysis.studies.engine import VariedDemands
 from myoquat.analysis.studies.uncertain_loads import KEYS, VariedNumbers, central_band, draws_of
-from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core import Array, indices_of
 from myoquat.data.motions.motion import selected_frames
 from validation.emg_driven_leg import JOINTS

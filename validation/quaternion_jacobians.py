@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.analysis.mapping.figures import along, plot_singular, prescribed_path
-from myoquat.analysis.mapping.formulas import Pair
+from myoquat.analysis.mapping.run import Pair
 from myoquat.analysis.studies import UncertainInputs
 from myoquat.analysis.studies.uncertain_loads import BAND_COLOR, central_band
 from myoquat.core import Array, Picture, figure_label

@@ -15,9 +15,8 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
 
-from .engines import MujocoSide, OpensimSide
 from .report import ModelComparison, Names
-from .sides import Matching, ModelSide, Side, match_names
+from .sides import Matching, ModelSide, MujocoSide, OpensimSide, Side, match_names
 
 ENGINES: dict[str, type[MujocoSide | OpensimSide]] = {".xml": MujocoSide, ".mjcf": MujocoSide, ".osim": OpensimSide}
 

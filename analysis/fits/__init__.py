@@ -1,8 +1,7 @@
 """Smooth fits of muscle paths over a set of poses: `fit_paths`, and how good they are."""
 
 from .basis import FitSettings
-from .fit import Certificate, PathFit, PathFits, certify, fit_paths
-from .forces import JointForceFits, fit_joint_forces
+from .fit import Certificate, JointForceFits, PathFit, PathFits, certify, fit_joint_forces, fit_paths
 from .poses import cloud_poses, range_poses
 
 __all__ = [

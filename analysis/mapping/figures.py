@@ -17,8 +17,8 @@ from myoquat.data.files import check_output, write_bytes
 from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model
 
-from .formulas import BallPoses, Block, Pair, muscle_number
 from .report import MappingReport
+from .run import BallPoses, Block, Pair, muscle_number
 
 DIRECT = {"color": "0.65", "linewidth": 4.0, "solid_capstyle": "round"}
 MAPPED = {"color": "black", "linewidth": 1.3, "linestyle": (0, (4, 2))}

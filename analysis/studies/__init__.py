@@ -12,8 +12,16 @@ except ModuleNotFoundError as error:
 from .durable import LockedError, StoreError
 from .figures import plot_bands, plot_heat_map, plot_sobol, plot_tornado
 from .problems import ProblemStudy
-from .results import Verification, to_table, verify_results
-from .sensitivity import correlation, main_effects, recompute, sobol_indices, study_of
+from .results import (
+    Verification,
+    correlation,
+    main_effects,
+    recompute,
+    sobol_indices,
+    study_of,
+    to_table,
+    verify_results,
+)
 from .store import open_results
 from .study import Study
 from .trial import MuscleTrial

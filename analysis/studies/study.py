@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -23,7 +24,6 @@ from myoquat.kernels.runtime.settings import thread_count
 
 from .engine import check_study, engine_for, user_code
 from .identity import key_of, machine
-from .results import RunReport
 from .specification import Specification
 from .store import ANY_CODE, Contents, Results, Store, contents_of
 from .study_files import MAX_BYTES, located, read_study
@@ -73,6 +73,33 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.resume not in (True, False, ANY_CODE):
             raise ValueError(f"resume is True, False or {ANY_CODE!r}, not {self.resume!r}")
+
+
+@dataclass
+class RunReport:
+    """The cost of a run.
+
+    wall     [s] of wall time
+    kernel   [s] of kernels, summed over threads
+    compile  [s] of compiling
+    threads  their number
+    blocks   number of computed blocks
+    samples  number of computed samples
+    damaged  the damaged blocks among them, each with its damage
+    """
+
+    wall: float = 0.0
+    kernel: float = 0.0
+    compile: float = 0.0
+    threads: int = 1
+    blocks: int = 0
+    samples: int = 0
+    damaged: dict[int, str] | None = None
+
+    @property
+    def kernel_share(self) -> float:
+        """Share of the threads' time that was spent in kernels."""
+        return self.kernel / (self.wall * self.threads) if self.wall else 0.0
 
 
 def compute(

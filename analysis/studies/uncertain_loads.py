@@ -35,8 +35,8 @@ from myoquat.muscle import Model, Parameters
 from myoquat.muscle.loads import world_point
 
 from .design import Axis, Design
-from .sensitivity import saltelli_indices
-from .varied_demands import VariedDemands
+from .engine import VariedDemands
+from .results import saltelli_indices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

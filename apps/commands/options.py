@@ -200,7 +200,7 @@ def films(given: Any, model: Model) -> list[Any]:
     paths = [given.motion, given.compare]
     return [
         path if path is None or path.suffix.lower() == ".npz"
-        else imported("apps.viewer.sources").film_of(model, recorded(given, model, path), name=path.stem)
+        else imported("apps.viewer.films").film_of(model, recorded(given, model, path), name=path.stem)
         for path in paths
     ]  # fmt: skip
 

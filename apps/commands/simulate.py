@@ -45,7 +45,7 @@ def command(given: Any) -> None:
     model = load_model(given.model, given.rotations)
     indices_of("muscle", [] if given.muscle is None else [given.muscle], model.muscle_names)
     if given.jacobians is not None:
-        options.imported("analysis.mapping.formulas").Pair.of(model)  # a model without a ball joint
+        options.imported("analysis.mapping.run").Pair.of(model)  # a model without a ball joint
     wanted: dict[str, Any] = {name: getattr(given, name) for name in SIMULATED}
     for name in ("activation", "excitation"):
         value = getattr(given, name)

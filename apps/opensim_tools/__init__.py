@@ -24,11 +24,10 @@ from myoquat.data.setups import (
 from myoquat.joints.errors import errors_in
 
 from .analyses import run_analyze
-from .forward import run_cmc, run_forward
+from .forward import run_cmc, run_forward, run_rra
 from .inverse import run_inverse_dynamics, run_inverse_kinematics, run_scale, run_sensor_placer, run_sensor_tracking
 from .moving import note
 from .outputs import Outputs
-from .residuals import run_rra
 from .sections import angle_units
 
 __all__ = ["SUFFIX", "run_moco", "run_setup"]

@@ -31,7 +31,7 @@ from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import interpolated, row_at, rows_within
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
-from myoquat.data.setups.control import control_set_text, read_controls
+from myoquat.data.setups.motion import control_set_text, read_controls
 from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, errors_in

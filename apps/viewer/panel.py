@@ -32,7 +32,7 @@ from myoquat.joints.types.spherical import shorter
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow
 
-from .filming import RATE, can_encode, write_film
+from .films import RATE, can_encode, write_film
 
 DEGREE = np.pi / 180
 SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the coordinate

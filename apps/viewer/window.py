@@ -19,10 +19,9 @@ from myoquat.data.files import check_ending, check_output, write_bytes, write_te
 from myoquat.muscle import Model
 from myoquat.muscle.evaluate import tensions_at_rest
 
-from .filming import PICTURES, RATE, check_film, write_film
+from .films import PICTURES, RATE, Film, MotionSource, Reels, check_film, check_frames, opened, write_film
 from .panel import Access, Panel, PoseControls
 from .scene import ARROW, ARROW_SIZES, FIELD, Look, Scene, Stage, floor_lines, frames
-from .sources import Film, MotionSource, Reels, check_frames, opened
 
 MAX_PORT = 65535
 

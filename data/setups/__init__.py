@@ -5,9 +5,17 @@ from pathlib import Path
 from myoquat.joints.errors import ModelError, errors_in
 
 from .analyses import AnalyzeSetup
-from .control import CmcSetup, RraSetup, Task
 from .document import Setup, open_setup, read_record
-from .motion import ForwardSetup, InverseDynamicsSetup, InverseKinematicsSetup, SensorPlacerSetup, SensorTrackingSetup
+from .motion import (
+    CmcSetup,
+    ForwardSetup,
+    InverseDynamicsSetup,
+    InverseKinematicsSetup,
+    RraSetup,
+    SensorPlacerSetup,
+    SensorTrackingSetup,
+    Task,
+)
 from .scale import ScaleSetup
 
 __all__ = [

@@ -1,14 +1,349 @@
-"""Setups of OpenSim's tools for motions: inverse kinematics and dynamics, sensors, and forward simulations."""
+"""Setups of OpenSim's tools for motions.
+
+They are those of inverse kinematics and dynamics, sensors, computed muscle control (CMCTool), residual reduction
+(RRATool) and forward simulations.
+"""
 
 import math
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from myoquat.core import frozen
-from myoquat.data.xml import Element, boolean, complain, number, numbers, positive, text
+import numpy as np
+from lxml import etree
 
-from .analyses import CONTROLLER, Analysis, analyses_of, controllers_of, controls_of, force_set_files, left_out
-from .control import Task, read_tasks
-from .document import Setup, SetupDocument, cutoff, entry, named, results, value, words
+from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
+from myoquat.data.motions import load_table
+from myoquat.data.xml import (
+    Element,
+    add,
+    boolean,
+    complain,
+    document_text,
+    last_name,
+    number,
+    numbers,
+    parse_opensim,
+    positive,
+    text,
+)
+from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
+
+from .analyses import (
+    CONTROLLER,
+    ActuationSetup,
+    Analysis,
+    KinematicsSetup,
+    analyses_of,
+    controllers_of,
+    controls_of,
+    described,
+    force_set_files,
+    left_out,
+    times_of,
+)
+from .document import (
+    MEMBERS,
+    NOTHING,
+    Setup,
+    SetupDocument,
+    cutoff,
+    entry,
+    named,
+    open_setup,
+    results,
+    set_in,
+    value,
+    words,
+)
+
+# ---- Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted ------------------
+
+
+VALUES = ("default_value", "manual_value", "from_file")
+
+
+@frozen
+class Task:
+    """The weight of a marker or a coordinate; `target` is "marker" or "coordinate". A coordinate also has the source of
+    its wanted value, one of VALUES, and that value."""
+
+    target: str
+    name: str
+    weight: float
+    wanted: str = "default_value"
+    value: float = 0.0
+
+
+def read_tasks(document: SetupDocument, parent: Element) -> tuple[Task, ...]:
+    """The tasks of <IKTaskSet> that apply; ModelError with file and line for others than of markers and coordinates."""
+    return _tracked_in(*document.set_of(parent, "IKTaskSet"))
+
+
+def _tracked_in(elements: list[Element], where: SetupDocument) -> tuple[Task, ...]:
+    with errors_in(where.path):
+        return tuple(_tracked(element) for element in elements if boolean(element, "apply", True))
+
+
+def load_marker_weights(path: str | Path, names: Sequence[str]) -> dict[str, float]:
+    """Weights of the markers `names` from OpenSim's IKTaskSet, in a file of its own or in a setup that holds one.
+
+    They are those of tasks that apply; other markers have weight 0, as in OpenSim's tool. Tasks of markers that are not
+    among `names`, such as those of a recording, are passed over with one warning; those of coordinates are none of
+    markers. Raises ModelError with file and line for other tasks, and for a file without a set.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from myoquat.data import load_marker_weights
+    >>> task = '<IKMarkerTask name="Heel"><apply>true</apply><weight>5</weight></IKMarkerTask>'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tasks.xml"
+    ...     written = path.write_text(f"<IKTaskSet><objects>{task}</objects></IKTaskSet>")
+    ...     load_marker_weights(path, ["Heel", "Toe"])
+    {'Heel': 5.0, 'Toe': 0.0}
+    """
+    check_types(path=(path, PATH))
+    document = open_setup(Path(path))
+    root = document.root
+    if root.tag != "IKTaskSet" and root.find("IKTaskSet") is None:
+        raise ModelError("there is no <IKTaskSet>", file=Path(path), line=root.sourceline)
+    tasks = _tracked_in(root.findall(MEMBERS), document) if root.tag == "IKTaskSet" else read_tasks(document, root)
+    known = {task.name: task.weight for task in tasks if task.target == "marker"}
+    absent = [name for name in known if name not in names]
+    if absent:
+        warnings.warn(f"{path}: tasks of markers that are not there are passed over: {', '.join(absent)}", stacklevel=2)
+    return {name: known.get(name, 0.0) for name in names}
+
+
+def _tracked(element: Element) -> Task:
+    targets = {"IKMarkerTask": "marker", "IKCoordinateTask": "coordinate"}
+    name, weight = element.get("name") or "", number(element, "weight", 1.0)
+    if element.tag not in targets or not name:
+        complain(element, f"a task is <IKMarkerTask> or <IKCoordinateTask> with a name, not <{element.tag}> {name!r}")
+    if weight < 0:
+        complain(element.find("weight"), f"a weight must not be negative: {weight:g}")
+    if targets[element.tag] == "marker":
+        return Task("marker", name, weight)
+    wanted = text(element, "value_type", "default_value")
+    if wanted not in VALUES:
+        complain(element.find("value_type"), f"<value_type> is one of {', '.join(VALUES)}, not {wanted!r}")
+    return Task("coordinate", name, weight, wanted, number(element, "value", 0.0))
+
+
+# ---- Controls over time, as OpenSim's tools write them: a ControlSet (.xml) or a table (.sto) ---------------------
+
+
+ENDING = ".excitation"
+
+
+@frozen(eq=False)
+class Control:
+    """Values (t,) at times (t,) [s]: straight lines between them or, in `steps`, each since the time before."""
+
+    time: Array
+    values: Array
+    steps: bool = False
+
+    def at(self, time: Array) -> Array:
+        """(k,) the values at times (k,); those of the ends beyond."""
+        if not self.steps:
+            return np.interp(time, self.time, self.values)
+        return self.values[np.minimum(np.searchsorted(self.time, time, side="right"), len(self.time) - 1)]
+
+
+def read_controls(path: Path) -> dict[str, Control]:
+    """The controls by name; ModelError with file and line for one that is filtered, and for paths of one name."""
+    if path.suffix.lower() != ".xml":
+        table = load_table(path)
+        time = table.index.to_numpy(dtype=float)
+        return _by_name(path, {str(name): Control(time, table[name].to_numpy(dtype=float)) for name in table})
+    root = parse_opensim(path)
+    holder = root if root.tag == "ControlSet" else root.find("ControlSet")
+    if holder is None:
+        raise ModelError("the file holds no <ControlSet>", file=path)
+    with errors_in(path):
+        return _by_name(path, {element.get("name") or "": _nodes(element) for element in holder.iterfind(MEMBERS)})
+
+
+def control_set_text(table: "pd.DataFrame") -> str:
+    """The document of a ControlSet: a control for each column over the index time [s], linear between its nodes."""
+    root = etree.Element("OpenSimDocument", Version="40000")
+    holder = add(add(root, "ControlSet", name="controls"), "objects")
+    for name in table:
+        control = add(holder, "ControlLinear", name=f"{name}{ENDING}")
+        add(control, "use_steps", False)
+        nodes = add(control, "x_nodes")
+        for time, x in table[name].items():
+            node = add(nodes, "ControlLinearNode")
+            add(node, "t", time)
+            add(node, "value", x)
+    return document_text(root)
+
+
+def _by_name(path: Path, controls: dict[str, Control]) -> dict[str, Control]:
+    """Controls by the names of their actuators, of labels such as 'motor.excitation' and '/forceset/motor'."""
+    found: dict[str, tuple[str, Control]] = {}
+    for label, control in controls.items():
+        name = last_name(label.removesuffix(ENDING))
+        if name in found:
+            raise ModelError(f"{found[name][0]!r} and {label!r} are both controls of {name!r}", file=path)
+        found[name] = label, control
+    return {name: control for name, (_, control) in found.items()}
+
+
+def _nodes(element: Element) -> Control:
+    if element.tag != "ControlLinear":
+        complain(element, f"<{element.tag}> is no control that is known here; known: ControlLinear")
+    if boolean(element, "filter_on"):
+        complain(element.find("filter_on"), "<filter_on> must be false: controls are not filtered")
+    nodes = element.findall("x_nodes/ControlLinearNode")
+    pairs = np.array([[number(node, "t"), number(node, "value", 0.0)] for node in nodes] or [[0.0, 0.0]])
+    return Control(pairs[:, 0], pairs[:, 1], boolean(element, "use_steps"))
+
+
+# ---- CMCTool and RRATool: a motion, tasks that follow it, and analyses --------------------------------------------
+
+
+CRITICAL_DAMPING_TOLERANCE = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critically
+
+
+def _tasks(document: SetupDocument, root: Element, number_of: Callable[[Element], float]) -> dict[str, float]:
+    """The coordinates of the tasks that are on, each with a number of its task."""
+    elements, where = set_in(document.needed_file(root, "task_set_file"), "CMC_TaskSet", "rdCMC_TaskSet")
+    found: dict[str, float] = {}
+    with errors_in(where.path):
+        for element in elements:
+            if boolean(element, "on", True) and _weighs(element):
+                name = text(element, "coordinate", "")
+                if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
+                    complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
+                value = number_of(element)
+                if name in found:
+                    complain(element, f"a second task for the coordinate {name!r}")
+                found[name] = value
+        if not found:
+            complain(where.root, "no task is on, <active> and of a <weight> above 0")
+    return found
+
+
+def _bandwidth(element: Element) -> float:
+    """[rad/s] sqrt(kp) of the feedback of a task."""
+    kp, kv = (_gain(element, tag, default) for tag, default in (("kp", 1.0), ("kv", 0.5)))
+    if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL_DAMPING_TOLERANCE * kv:
+        complain(element.find("kv"), f"gains must damp critically, kv = 2 sqrt(kp); they are {kv:g} and {kp:g}")
+    return float(np.sqrt(kp))
+
+
+def _weighs(element: Element) -> bool:
+    """Whether the first axis of a task, the only one of a coordinate, is active, which it is not by default, and has a
+    weight."""
+    active = (text(element, "active", "") or "false").split()[0]
+    if active.lower() not in ("true", "false"):
+        complain(element.find("active"), f"<active> is true or false for every axis, not {active!r}")
+    return active.lower() == "true" and _weight(element) > 0
+
+
+def _weight(element: Element) -> float:
+    return _gain(element, "weight", 1.0)
+
+
+def _gain(element: Element, tag: str, default: float) -> float:
+    """The first of the numbers of a gain: older tasks have three, for as many axes."""
+    found = numbers(element, tag, None, (default,))
+    if not found:
+        complain(element.find(tag), f"<{tag}> is empty; it must be a number")
+    return found[0]
+
+
+def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
+    """Analyses, controllers that are on, and files of a tool that does not use them."""
+    controllers = [e for e in document.set_of(root, "ControllerSet")[0] if boolean(e, "on", True)]
+    files = ("constraints_file", "rra_controls_file", "desired_points_file", "actuators_to_exclude")
+    unknown = described([*analyses_of(document, root)[1], *controllers])
+    return (*unknown, *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
+
+
+def _analyses(document: SetupDocument, root: Element) -> tuple[Analysis, ...]:
+    known, _ = analyses_of(document, root)
+    added = (KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False))
+    return (*known, *(own for own in added if not any(isinstance(one, type(own)) for one in known)))
+
+
+@frozen
+class FollowingSetup(Setup):
+    """Files and times of a tool whose model follows a motion, and:
+
+    cutoff    [Hz]
+    left_out  what is named and not known
+    results   the folder of results
+    analyses  those of the setup, and Kinematics and Actuation, which the tool adds where there is none
+
+    ModelError for tasks of other things than coordinates, and two of one.
+    """
+
+    coordinates: Path = entry(SetupDocument.needed_file, "desired_kinematics_file")
+    loads: Path | None = entry(SetupDocument.file, "external_loads_file")
+    cutoff: float | None = value(cutoff, "lowpass_cutoff_frequency")
+    times: tuple[float, float] = entry(times_of)
+    left_out: tuple[str, ...] = entry(_left_out)
+    results: Path = entry(results)
+    analyses: tuple[Analysis, ...] = entry(_analyses)
+
+
+@frozen
+class CmcSetup(FollowingSetup):
+    """A CMCTool:
+
+    window    [s]
+    tracked   the coordinates of tasks that are on, active and of weight above 0, each with the bandwidth sqrt(kp)
+              [rad/s] of its feedback; ModelError for gains that do not damp critically
+    """
+
+    force_sets: tuple[Path, ...] = entry(force_set_files)
+    window: float = value(positive, "cmc_time_window", 0.01)
+    tracked: dict[str, float] = entry(_tasks, _bandwidth)
+
+
+def _replacing(document: SetupDocument, root: Element) -> tuple[Path, ...]:
+    """The files of forces in place of the model's own."""
+    if not boolean(root, "replace_force_set"):
+        complain(
+            root.find("replace_force_set"), "<replace_force_set> must be true: residuals are those without muscles"
+        )
+    return document.named_files(root, "force_set_files")
+
+
+def _adjusted_body(root: Element) -> str | None:
+    if not boolean(root, "adjust_com_to_reduce_residuals"):
+        return None
+    body = text(root, "adjusted_com_body", "")
+    if body in NOTHING:
+        complain(root, "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>")
+    return body
+
+
+def _adjusted_model(document: SetupDocument, root: Element) -> Path | None:
+    if not boolean(root, "adjust_com_to_reduce_residuals"):
+        return None
+    return document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim"
+
+
+@frozen
+class RraSetup(FollowingSetup):
+    """An RRATool; ModelError where the model's own forces would act too.
+
+    weights   of the tasks that are on, active and of weight above 0, by coordinate, in their order
+    body      whose center of mass is shifted, None for none
+    output    the file of the adjusted model, None for none
+    """
+
+    force_sets: tuple[Path, ...] = entry(_replacing)
+    weights: dict[str, float] = entry(_tasks, _weight)
+    body: str | None = value(_adjusted_body)
+    output: Path | None = entry(_adjusted_model)
+    controls: tuple[Path, ...] = value(lambda _: ())
+
 
 # ---- InverseKinematicsTool: a model, markers, tasks, and what is written ------------------------------------------
 

@@ -10,8 +10,8 @@ from myoquat.data.xml import Element, boolean, complain, number, numbers, object
 from myoquat.joints.errors import errors_in
 from myoquat.muscle.coordinates import Marker
 
-from .control import Task, read_tasks
 from .document import Setup, SetupDocument, entry, read_record, value
+from .motion import Task, read_tasks
 
 Triple = tuple[float, ...]
 ORDERS = {"measurements": "measurements", "manualScale": "factors"}

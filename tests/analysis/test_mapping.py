@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from myoquat.analysis import mapping_analysis
-from myoquat.analysis.mapping import approach, figures, formulas, run
-from myoquat.analysis.mapping.formulas import ROWS, Pair
+from myoquat.analysis.mapping import approach, figures, run
 from myoquat.analysis.mapping.report import Statistics
+from myoquat.analysis.mapping.run import ROWS, Pair
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Axis, Body, CustomJoint, ModelError, SphericalJoint, convert_coordinates
 from myoquat.joints.functions import Constant, Linear
@@ -53,8 +53,8 @@ def test_the_split_explains_the_difference(report):
 
 
 def test_a_wrong_map_is_found(monkeypatch):
-    right = formulas.quaternion_to_spatial
-    monkeypatch.setattr(formulas, "quaternion_to_spatial", lambda J, Q: right(J, Q) * (1 + 1e-9))
+    right = run.quaternion_to_spatial
+    monkeypatch.setattr(run, "quaternion_to_spatial", lambda J, Q: right(J, Q) * (1 + 1e-9))
     report = mapping_analysis("two_link", 100)
     rows = report.mappings.set_index("mapping")
     assert not report.holds
@@ -85,7 +85,7 @@ def test_the_scatter_is_what_round_off_of_a_pose_changes():
     """By far less than a map's limit where paths are well conditioned, and by more than nothing."""
     pair = Pair.of(load_model("two_link"))
     q = pair.quaternion.system.random(3, np.random.default_rng(0))
-    block = formulas.Block(pair, q, np.zeros((3, 6)), np.zeros(len(pair.quaternion.muscles)))
+    block = run.Block(pair, q, np.zeros((3, 6)), np.zeros(len(pair.quaternion.muscles)))
     found = run.Scatter(block, np.ones(len(pair.quaternion.muscles)))(np.array([2, 0]))
     assert found.shape == (2, len(pair.quaternion.muscles))
     assert (found.max(axis=1) > 1e-18).all()

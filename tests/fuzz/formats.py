@@ -25,7 +25,7 @@ from myoquat.data import load_forces, load_model, load_orientations, motions
 from myoquat.data.meshes import read_mesh
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import read_setup
-from myoquat.data.setups.control import read_controls
+from myoquat.data.setups.motion import read_controls
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, OffSphereError
 from myoquat.kernels.runtime import build

@@ -11,7 +11,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion import FittedMotion
 from myoquat.analysis.recruitment import MuscleTorques, Redundancy, Tracking, emg_driven, redundancy, track
-from myoquat.apps.viewer.sources import film_of
+from myoquat.apps.viewer.films import film_of
 from myoquat.data import Emg, Forces, Motion, MotionLike, motion_of
 from tests.bodies import on_hinge, on_slide
 

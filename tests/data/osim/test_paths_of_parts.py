@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model, states_from_motion
-from myoquat.data.setups.control import read_controls
+from myoquat.data.setups.motion import read_controls
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ModelError
 from myoquat.joints.functions import Linear
