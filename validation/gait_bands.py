@@ -22,13 +22,13 @@ from myoquat.analysis.studies import (
     uncertain_loads,
     uncertain_torques,
 )
-from myoquat.apps.opensim_tools.inverse import nearest_rows, task_weights
 from myoquat.apps.opensim_tools.moving import loaded_motion, moving_of
+from myoquat.apps.opensim_tools.tools import nearest_rows, task_weights
 from myoquat.core import scipy
 from myoquat.data import Motion, load_model
 from myoquat.data.motions import load_forces, load_markers
 from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, read_setup
-from myoquat.data.setups.analyses import StaticOptimizationSetup
+from myoquat.data.setups.motion import StaticOptimizationSetup
 
 TIME_DIGITS = 9  # recorded times that agree to these are one
 RESERVE = 1.0  # [N m, N] of a unit control

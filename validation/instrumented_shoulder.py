@@ -28,7 +28,7 @@ from myoquat.analysis.recruitment.forward.check import commands_of
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
 from myoquat.apps.commands.parsing import reserves_named
-from myoquat.apps.opensim_tools.inverse import task_weights
+from myoquat.apps.opensim_tools.tools import task_weights
 from myoquat.core import Array, frozen
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import Markers, Motion, load_markers

@@ -27,10 +27,9 @@ from .goals.forces import (
 from .goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations, TrackPose, TrackSpeeds
 from .ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
 from .moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve_torques
-from .phases import Join, PhasedSolution, Phases
 from .plants import Equations
 from .points import Point
-from .problem import Problem
+from .problem import Join, PhasedSolution, Phases, Problem
 from .solution import Explanation, Finding, Solution
 from .transcriptions import (
     TRANSCRIPTIONS,

@@ -18,9 +18,9 @@ from myoquat.kernels.symbolic.arrays import as_array
 
 from .conditions import BoundaryConstraint, PathCondition
 from .goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
+from .ipopt import Block, Program
 from .plants import Plant, PrescribedPlant
 from .points import Point
-from .program import Block, Program
 from .transcriptions import (
     STATE,
     Between,

@@ -22,10 +22,9 @@ from myoquat.muscle.parameters import known
 
 from .discretization import Discretization, Sites, Statement
 from .forward import Forward, MeasuredMesh, interval_errors, mesh_lines, run_forward
-from .ipopt import Iterates, SolutionStatus, status_of
+from .ipopt import Iterates, Program, SolutionStatus, status_of
 from .plants import MuscledPlant
 from .points import Point, interpolated_pose
-from .program import Program
 from .transcriptions import Layout
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ except ModuleNotFoundError as error:
 
 from .durable import LockedError, StoreError
 from .figures import plot_bands, plot_heat_map, plot_sobol, plot_tornado
-from .problems import ProblemStudy
 from .results import (
     Verification,
     correlation,
@@ -23,7 +22,7 @@ from .results import (
     verify_results,
 )
 from .store import open_results
-from .study import Study
+from .study import ProblemStudy, Study
 from .trial import MuscleTrial
 from .uncertain_loads import (
     LoadsWanted,

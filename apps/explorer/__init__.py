@@ -9,8 +9,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from .explorer import Explorer, explore
-from .view import Player, play
+from .explorer import Explorer, Player, explore, play
 
 __all__ = ["Explorer", "Player", "explore", "play"]
 

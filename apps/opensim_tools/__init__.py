@@ -24,11 +24,19 @@ from myoquat.data.setups import (
 from myoquat.joints.errors import errors_in
 
 from .analyses import run_analyze
-from .forward import run_cmc, run_forward, run_rra
-from .inverse import run_inverse_dynamics, run_inverse_kinematics, run_scale, run_sensor_placer, run_sensor_tracking
 from .moving import note
 from .outputs import Outputs
 from .sections import angle_units
+from .tools import (
+    run_cmc,
+    run_forward,
+    run_inverse_dynamics,
+    run_inverse_kinematics,
+    run_rra,
+    run_scale,
+    run_sensor_placer,
+    run_sensor_tracking,
+)
 
 __all__ = ["SUFFIX", "run_moco", "run_setup"]
 

@@ -42,7 +42,7 @@ from myoquat.data.motions.forces import read_external_loads
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_frame
 from myoquat.data.setups import AnalyzeSetup
-from myoquat.data.setups.analyses import (
+from myoquat.data.setups.motion import (
     DEFAULT_TIMES,
     ActuationSetup,
     Analysis,

@@ -1,27 +1,365 @@
-"""`view`: a model in the browser and in Jupyter, with sliders, and its motions to play, scrub and compare."""
+"""`view`: a model in the browser and in Jupyter, with sliders, and its motions to play, scrub and compare.
+
+Values from a window are validated before they reach the viewer. A value that a control cannot have changes nothing, and
+the control returns to the shown value.
+
+Only the page that the viewer's server serves has access to it, at an address with a secret token. A browser lets every
+page connect to servers of the same machine. The server therefore answers only requests with its token in their path and
+with headers of a page that was opened from here. `Host` names this machine; it does not where a foreign name was made
+to point here (DNS rebinding). `Origin` is that host.
+"""
 
 import contextlib
+import http
 import importlib
 import io
+import math
+import secrets
+import tempfile
 import threading
 import time
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, missing_extra
+from myoquat.core import Array, ArrayLike, frozen, missing_extra, widget_label
 from myoquat.data import Forces
 from myoquat.data.files import check_ending, check_output, write_bytes, write_text
+from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
+from myoquat.joints.conversion.balls import in_angles
+from myoquat.joints.types.spherical import shorter
 from myoquat.muscle import Model
+from myoquat.muscle.coordinates import follow
 from myoquat.muscle.evaluate import tensions_at_rest
 
-from .films import PICTURES, RATE, Film, MotionSource, Reels, check_film, check_frames, opened, write_film
-from .panel import Access, Panel, PoseControls
+from .films import PICTURES, RATE, Film, MotionSource, Reels, can_encode, check_film, check_frames, opened, write_film
 from .scene import ARROW, ARROW_SIZES, FIELD, Look, Scene, Stage, floor_lines, frames
+
+# ---- Controls: motion, colours, what is visible, pictures, and a slider for every coordinate ---------------------
+
+DEGREE = np.pi / 180
+SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the coordinate
+
+
+@frozen
+class Control:
+    """A slider: what it is called, its range and unit, and the entry of `PoseControls.entries` that it sets."""
+
+    label: str
+    low: float
+    high: float
+    unit: float  # of the slider, in radians or metres
+    index: int
+    shown: str = "deg"  # the unit's name
+
+
+class PoseControls:
+    """Between sliders and q (nq,): `controls`, and both directions."""
+
+    def __init__(self, model: Model, size: float) -> None:
+        self.model, self.controls = model, list[Control]()
+        self.system = in_angles(model.system, model.system.angle_names)
+        driven = {coupler.dependent for coupler in model.couplers}
+        ranges = {c.name: c.range for c in model.coordinates if c.range is not None}
+        for body, s in zip(self.system.bodies, self.system.q_slices, strict=True):
+            ball = body.joint.facts.quaternion
+            for k, name in enumerate(body.names_of_coordinates[:ball]):
+                unit_name = body.joint.facts.coordinate_units[k]
+                low, high = ranges.get(name, (-size, size) if unit_name == "m" else (-np.pi, np.pi))
+                unit = DEGREE if unit_name == "rad" else 1.0
+                if name not in driven:
+                    self.controls.append(Control(name, low / unit, high / unit, unit, s.start + k, SHOWN[unit_name]))
+            if ball is not None:
+                first = s.start + ball + 1
+                self.controls += [
+                    Control(f"{body.name} rotation {axis}", -180.0, 180.0, DEGREE, first + k)
+                    for k, axis in enumerate("xyz")
+                ]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels beside the sliders."""
+        return [f"{widget_label(c.label)} [{c.shown}]" for c in self.controls]
+
+    def entries(self, q: Array) -> Array:
+        """(n,) q (nq,) in angles, with a rotation vector in the last three entries of every quaternion."""
+        found = np.array(convert_coordinates(self.model.system, self.system, q))
+        for s in self.system.quaternion_slices():
+            found[s.start + 1 : s.stop] = quaternion_log(shorter(found[s]))
+        return found
+
+    def values(self, q: Array) -> list[float]:
+        """The sliders' positions at q (nq,)."""
+        entries = self.entries(q)
+        return [float(entries[control.index]) / control.unit for control in self.controls]
+
+    def pose(self, q: Array, values: list[float]) -> Array:
+        """(nq,) q with everything that has a slider set by it; couplers are followed."""
+        entries = self.entries(q)
+        for control, value in zip(self.controls, values, strict=True):
+            entries[control.index] = value * control.unit
+        for s in self.system.quaternion_slices():
+            entries[s] = quaternion_exp(entries[s.start + 1 : s.stop])
+        follow(self.model.couplers, self.system, entries)
+        return convert_coordinates(self.system, self.model.system, entries)
+
+
+ROUND_OFF = 1e-9  # of a slider's range
+SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
+
+
+class Panel:
+    """The controls of a `Viewer`; `follow` brings them to what the viewer shows."""
+
+    def __init__(self, viewer: Any, pose: PoseControls) -> None:
+        self.viewer, self.pose, self._following = viewer, pose, False
+        self._gui = viewer.server.gui
+        self.clock: Any = None
+        if viewer.films:
+            self._add_motion()
+        if viewer.model.muscles:
+            self._add_muscles()
+        stage = viewer.stage
+        with self._gui.add_folder("Visible", expand_by_default=False):
+            axes = self._gui.add_checkbox("body frames", False)
+            axes.on_update(lambda _: stage.show_frames(axes.value))
+            muscles = [] if stage.muscles is None else [stage.muscles]
+            for name, handles in (("muscles", muscles), ("surfaces", stage.surfaces), ("markers", stage.markers)):
+                if handles:
+                    self._add_switch(name, handles)
+        if stage.scene.missing_geometry_message:
+            self._gui.add_markdown(widget_label(stage.scene.missing_geometry_message))
+        self._gui.add_button("Save picture").on_click(lambda event: self._save_picture(event.client))
+        self.sliders: list[Any] = []
+        self.ranges: list[tuple[float, float]] = []  # of the sliders; what a window says of these is not believed
+        with self._gui.add_folder("Pose", expand_by_default=not viewer.films):
+            for control, label, value in zip(pose.controls, pose.labels, pose.values(viewer.q), strict=True):
+                step = 0.1 if control.unit != 1.0 else 1e-3
+                low, high = min(control.low, value), max(control.high, value, control.low + step)
+                self.ranges.append((round(low, 3), round(high, 3)))
+                slider = self._gui.add_slider(label, *self.ranges[-1], step, round(value, 3))
+                slider.on_update(lambda _: None if self._following else self._turned())
+                self.sliders.append(slider)
+
+    def _add_motion(self) -> None:
+        viewer, film = self.viewer, self.viewer.films[0]
+        low, high = float(film.time[0]), float(film.time[-1])
+        with self._gui.add_folder("Motion"):
+            self.button = self._gui.add_button("Play")
+            self.clock = self._gui.add_slider("time [s]", low, math.ceil(1e3 * max(high, low + 1e-3)) / 1e3, 1e-3, low)
+            self.speed = self._gui.add_dropdown("speed", SPEEDS, initial_value="1")
+            self._gui.add_button("Save film").on_click(lambda event: self._save_film(event.client))
+            if len(viewer.films) > 1:
+                names = " and ".join(widget_label(f.name) for f in viewer.films)
+                self._gui.add_markdown(f"comparing {names} (blue)")
+
+        def scrub(_: Any) -> None:
+            if self._following:
+                return
+            if is_within(self.clock.value, low, high + 1e-3):
+                viewer.playing = False
+                viewer.seek(self.clock.value)
+            self.follow()
+
+        self.button.on_click(lambda _: viewer.pause() if viewer.playing else viewer.play())
+        self.clock.on_update(scrub)
+        self._bind(self.speed, "speed", SPEEDS.__contains__, float)
+
+    def _add_muscles(self) -> None:
+        viewer, given = self.viewer, [key for film in self.viewer.films[:1] for key in film.values]
+        colors = tuple(dict.fromkeys(["activation", "force [N]", *given]))
+        with self._gui.add_folder("Muscles"):
+            self.color = self._gui.add_dropdown("colour", colors, initial_value="activation")
+            self._bind(self.color, "color", colors.__contains__, str)
+            if "activation" not in given:
+                self.level = self._gui.add_slider("activation", 0.0, 1.0, 0.01, 0.0)
+                self._bind(self.level, "activation", lambda value: is_within(value, 0.0, 1.0), float)
+            self.legend = self._gui.add_markdown(self._bounds())
+            self.named = self._gui.add_markdown("Click a muscle for its name.")
+        viewer.stage.muscles.on_click(lambda event: self._name(event.instance_index))
+
+    def _bind(self, control: Any, name: str, valid: Callable[[Any], bool], read: Callable[[Any], Any]) -> None:
+        """Set an attribute of the viewer by a control, which returns from a value that it cannot have."""
+        last = control.value
+
+        def changed(_: Any) -> None:
+            nonlocal last
+            if not valid(control.value):
+                control.value = last
+                return
+            last = control.value
+            setattr(self.viewer, name, read(last))
+            self.viewer.draw()
+            if self.viewer.model.muscles:
+                self.legend.content = self._bounds()
+
+        control.on_update(changed)
+
+    def _name(self, instance: Any) -> None:
+        """Say which muscle a piece belongs to."""
+        viewer = self.viewer
+        owner = viewer.scene.owner
+        if not isinstance(instance, int) or not 0 <= instance < len(owner):
+            return
+        i = int(owner[instance])
+        value = float(viewer.values[i])
+        self.named.content = f"**{widget_label(viewer.model.muscles[i].name)}**: {viewer.color} {value:.3g}"
+
+    def _bounds(self) -> str:
+        return f"{self.viewer.color}: light 0, dark {self.viewer.look().high:.4g}"
+
+    def _add_switch(self, name: str, handles: list[Any]) -> None:
+        box = self._gui.add_checkbox(name, bool(handles[0].visible))
+
+        def switch(_: Any) -> None:
+            for handle in handles:
+                handle.visible = box.value
+
+        box.on_update(switch)
+
+    def _save_picture(self, client: Any) -> None:
+        data, pillow = io.BytesIO(), importlib.import_module("PIL.Image")
+        pillow.fromarray(np.asarray(self.viewer.pixels(1600, 1200, client))).save(data, "png")
+        client.send_file_download(f"{self.viewer.model.name}.png", data.getvalue(), save_immediately=True)
+
+    def _save_film(self, client: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"film{'.mp4' if can_encode() else '.gif'}"
+            write_film(path, self.viewer.pictures(RATE, 960, 720, client), RATE)
+            client.send_file_download(
+                f"{self.viewer.model.name}{path.suffix}", path.read_bytes(), save_immediately=True
+            )
+
+    def _turned(self) -> None:
+        viewer, values = self.viewer, [slider.value for slider in self.sliders]
+        if not all(is_within(value, *ends) for value, ends in zip(values, self.ranges, strict=True)):
+            self.follow()
+            return
+        viewer.playing = False
+        viewer.q = self.pose.pose(viewer.q, values)
+        viewer.draw()
+
+    def follow(self, sliders: bool = True) -> None:
+        """Bring clock, button and sliders to what is shown, without moving it in turn."""
+        self._following = True
+        try:
+            if self.clock is not None:
+                self.clock.value = round(float(self.viewer.time), 3)
+                label = "Pause" if self.viewer.playing else "Play"
+                if self.button.label != label:
+                    self.button.label = label
+            if sliders and not self.viewer.playing:
+                values = self.pose.values(self.viewer.q)
+                for slider, value, ends in zip(self.sliders, values, self.ranges, strict=True):
+                    slider.value = round(float(np.clip(value, *ends)), 3)
+        finally:
+            self._following = False
+
+
+def is_within(value: Any, low: float, high: float) -> bool:
+    """Whether a value from a window is a finite number from low to high, up to round-off.
+
+    >>> is_within(0.5, 0.0, 1.0), is_within(float("nan"), 0.0, 1.0), is_within("0.5", 0.0, 1.0)
+    (True, False, False)
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    slack = ROUND_OFF * (high - low)
+    return number and math.isfinite(value) and low - slack <= value <= high + slack
+
+
+# ---- Access to the server ----------------------------------------------------------------------------------------
+
+LOOPBACK = "127.0.0.1"  # the only address that the server listens at
+NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine in a `Host`; a tunnel to it may have another port
+TOKEN_BYTES = 24
+
+_starting = threading.Lock()
+
+
+class Access:
+    """The token of one server, and the check of its requests."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(TOKEN_BYTES)
+        self._checks = False
+
+    def refusal(self, path: str, hosts: Sequence[str], origins: Sequence[str], upgrade: bool) -> str | None:
+        """Why a request is rejected, from its path and its headers `Host` and `Origin`; None if it is answered.
+
+        upgrade: whether it asks for a WebSocket. Browsers send its origin always, and for a page only where another
+        page asks for it.
+        """
+        if len(hosts) != 1 or _name(hosts[0]) not in NAMES:
+            return f"the host must be one of {', '.join(NAMES)}"
+        if origins != [f"http://{hosts[0]}"] and (upgrade or origins):
+            return "only the viewer's own page may connect"
+        first = path.partition("?")[0].removeprefix("/").partition("/")[0]
+        if not secrets.compare_digest(first.encode(), self.token.encode()):
+            return "the address lacks the viewer's token; open the whole address that it printed"
+        return None
+
+    @contextmanager
+    def guard(self) -> Iterator[str]:
+        """The host with which a `viser.ViserServer` is made inside the block: its requests are then checked.
+
+        Raises RuntimeError at the end of the block for a version of viser that starts its server in another way.
+        """
+        module = importlib.import_module("websockets.asyncio.server")
+        host, serve = _Host(LOOPBACK), module.serve
+
+        def guarded(handler: Any, at: Any = None, *args: Any, process_request: Any = None, **options: Any) -> Any:
+            if at is host:  # another server may start in another thread
+                process_request, self._checks = self._checked(process_request), True
+            return serve(handler, at, *args, process_request=process_request, **options)
+
+        with _starting:
+            module.serve = guarded  # type: ignore[attr-defined]
+            try:
+                yield host
+            finally:
+                module.serve = serve  # type: ignore[attr-defined]
+
+    @property
+    def checks(self) -> bool:
+        """Whether a server was made that checks its requests."""
+        return self._checks
+
+    def _checked(self, answer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """The answer to a request of which `answer` sees the path without the token, or a refusal."""
+
+        def process(connection: Any, request: Any) -> Any:
+            headers = request.headers
+            reason = self.refusal(
+                request.path, headers.get_all("Host"), headers.get_all("Origin"), bool(headers.get_all("Upgrade"))
+            )
+            if reason is not None:
+                return connection.respond(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
+            response = answer(connection, replace(request, path=request.path.replace(f"/{self.token}", "", 1) or "/"))
+            if response is not None:
+                response.headers["Referrer-Policy"] = "no-referrer"  # no link sends the token
+            return response
+
+        return process
+
+
+class _Host(str):
+    """An address that is distinguished from equal ones by its identity."""
+
+    __slots__ = ()
+
+
+def _name(host: str) -> str:
+    """'localhost' of 'localhost:8080'."""
+    name, colon, port = host.rpartition(":")
+    return name.lower() if colon and port.isascii() and port.isdigit() else host.lower()
+
+
+# ---- The window --------------------------------------------------------------------------------------------------
 
 MAX_PORT = 65535
 

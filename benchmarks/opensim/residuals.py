@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.opensim_tools.forward import RESIDUALS, run_rra
 from myoquat.apps.opensim_tools.outputs import Outputs
+from myoquat.apps.opensim_tools.tools import RESIDUALS, run_rra
 from myoquat.data import load_table
 from myoquat.data.setups import RraSetup, read_setup
 

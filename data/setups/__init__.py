@@ -4,9 +4,9 @@ from pathlib import Path
 
 from myoquat.joints.errors import ModelError, errors_in
 
-from .analyses import AnalyzeSetup
 from .document import Setup, open_setup, read_record
 from .motion import (
+    AnalyzeSetup,
     CmcSetup,
     ForwardSetup,
     InverseDynamicsSetup,

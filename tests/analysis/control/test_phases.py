@@ -15,7 +15,7 @@ from myoquat.analysis.control import (
     Problem,
     TrackPose,
 )
-from myoquat.analysis.control.phases import _Joined
+from myoquat.analysis.control.problem import _Joined
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp
 from tests.bodies import on_ball, on_slide

@@ -14,7 +14,7 @@ from myoquat.analysis import motion as mo
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import ResidualOptions, dynamically_consistent, residual_reduction
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.apps.opensim_tools.forward import BOUND
+from myoquat.apps.opensim_tools.tools import BOUND
 from myoquat.data import load_table
 from myoquat.joints import quaternion_exp
 from myoquat.muscle.coordinates import Coupler

@@ -15,7 +15,7 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 
 from myoquat.apps.explorer import Explorer, Player
-from myoquat.apps.explorer.view import LiveFigure, plotly_module
+from myoquat.apps.explorer.explorer import LiveFigure, plotly_module
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.joints import (

@@ -23,7 +23,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from myoquat.apps.viewer import view
-from myoquat.apps.viewer.panel import Access, is_within
+from myoquat.apps.viewer.window import Access, is_within
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries below the viewer
 

@@ -9,8 +9,8 @@ import pytest
 import myoquat as mq
 from myoquat.apps.viewer import view
 from myoquat.apps.viewer.films import film_of
-from myoquat.apps.viewer.panel import PoseControls
 from myoquat.apps.viewer.scene import FIELD, FrameCache, Scene, arrow, limb, solid, surface, tube, tubes
+from myoquat.apps.viewer.window import PoseControls
 from myoquat.data import Forces, load_model
 from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
