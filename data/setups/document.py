@@ -246,11 +246,6 @@ def named(element: Element, tag: str) -> str | None:
     return None if name in NOTHING else name
 
 
-def results(document: SetupDocument, _: Element) -> Path:
-    """The folder of results."""
-    return document.results
-
-
 def words(element: Element, tag: str) -> tuple[str, ...]:
     """The words of an entry."""
     return tuple(text(element, tag, "").split())
@@ -270,8 +265,9 @@ def read_record(record_type: type[RecordT], document: SetupDocument, element: El
 
 @frozen
 class Setup:
-    """The setup of a tool: its name, its file, and the file of the model."""
+    """The setup of a tool: its name, its file, the file of the model, and the folder of results."""
 
     name: str = entry(lambda document, _: document.name)
     path: Path = entry(lambda document, _: document.path)
     model: Path = entry(SetupDocument.model_file)
+    results: Path = entry(lambda document, _: document.results)

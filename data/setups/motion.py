@@ -41,7 +41,6 @@ from .document import (
     named,
     open_setup,
     read_record,
-    results,
     set_in,
     value,
     words,
@@ -247,24 +246,28 @@ def _analyses(document: SetupDocument, root: Element) -> tuple[Analysis, ...]:
 
 
 @frozen
-class AnalyzeSetup(Setup):
-    """Files, times and the cutoff [Hz] of an AnalyzeTool, the analyses that are known, and the folder of results.
+class DrivenSetup(Setup):
+    """Files of a motion under forces: its states, loads, actuators that the model gets, and their controls."""
 
-    `force_sets`: files of actuators that the model gets, `controls` of their controls; `left_out`: analyses and
-    controllers that are not known. ModelError where no analysis that is on is known.
-    """
-
-    force_sets: tuple[Path, ...] = entry(force_set_files)
-    coordinates: Path | None = entry(_coordinates)
-    speeds: Path | None = entry(SetupDocument.file, "speeds_file")
     states: Path | None = entry(SetupDocument.file, "states_file")
     loads: Path | None = entry(SetupDocument.file, "external_loads_file")
+    force_sets: tuple[Path, ...] = entry(force_set_files)
+    controls: tuple[Path, ...] = entry(controls_of)
+
+
+@frozen
+class AnalyzeSetup(DrivenSetup):
+    """Files, times and the cutoff [Hz] of an AnalyzeTool, and the analyses that are known.
+
+    `left_out`: analyses and controllers that are not known. ModelError where no analysis that is on is known.
+    """
+
+    coordinates: Path | None = entry(_coordinates)
+    speeds: Path | None = entry(SetupDocument.file, "speeds_file")
     cutoff: float | None = value(cutoff, "lowpass_cutoff_frequency_for_coordinates")
     times: tuple[float, float] = entry(times_of)
     analyses: tuple[Analysis, ...] = entry(_analyses)
     left_out: tuple[str, ...] = entry(left_out, CONTROLLER)
-    controls: tuple[Path, ...] = entry(controls_of)
-    results: Path = entry(results)
 
 
 # ---- Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted ------------------
@@ -485,7 +488,6 @@ class FollowingSetup(Setup):
 
     cutoff    [Hz]
     left_out  what is named and not known
-    results   the folder of results
     analyses  those of the setup, and Kinematics and Actuation, which the tool adds where there is none
 
     ModelError for tasks of other things than coordinates, and two of one.
@@ -496,7 +498,6 @@ class FollowingSetup(Setup):
     cutoff: float | None = value(cutoff, "lowpass_cutoff_frequency")
     times: tuple[float, float] = entry(times_of)
     left_out: tuple[str, ...] = entry(_left_out)
-    results: Path = entry(results)
     analyses: tuple[Analysis, ...] = entry(_with_own_analyses)
 
 
@@ -569,11 +570,10 @@ def weight_of_constraints(root: Element) -> float:
 
 @frozen
 class TrackingSetup(Setup):
-    """Times of a tool that tracks a recording; errors: whether their table is written, into the folder `results`;
-    constraint_weight: infinite where constraints hold."""
+    """Times of a tool that tracks a recording; errors: whether their table is written; constraint_weight: infinite
+    where constraints hold."""
 
     times: tuple[float, float] = entry(SetupDocument.times)
-    results: Path = entry(results)
     errors: bool = value(boolean, "report_errors", True)
     constraint_weight: float = value(weight_of_constraints)
 
@@ -692,27 +692,21 @@ def _corrections(document: SetupDocument, root: Element) -> tuple[tuple[float, f
 
 
 @frozen
-class ForwardSetup(Setup):
-    """Files, times, analyses and the folder of results of a ForwardTool; the bound on the error of a step, and the
-    longest step [s].
+class ForwardSetup(DrivenSetup):
+    """Times and analyses of a ForwardTool; the bound on the error of a step, and the longest step [s].
 
-    `equilibrium`: whether the muscles' own states start in balance. `controls`: files of controls; `prescribed`:
-    whether controllers with functions of their own stand in `root`, the element of the tool. `corrections`: stiffness
-    and damping of controllers that hold the model to the states of the file. `left_out`: what is not known. ModelError
-    for times that do not come one after the other.
+    `equilibrium`: whether the muscles' own states start in balance. `prescribed`: whether controllers with functions
+    of their own stand in `root`, the element of the tool. `corrections`: stiffness and damping of controllers that hold
+    the model to the states of the file. `left_out`: what is not known. ModelError for times that do not come one after
+    the other.
     """
 
-    force_sets: tuple[Path, ...] = entry(force_set_files)
-    states: Path | None = entry(SetupDocument.file, "states_file")
-    loads: Path | None = entry(SetupDocument.file, "external_loads_file")
     times: tuple[float, float] = value(_span)
     tolerance: float = value(positive, "integrator_error_tolerance", 1e-5)
     longest_step: float = value(positive, "maximum_integrator_step_size", 1.0)
     equilibrium: bool = value(boolean, "solve_for_equilibrium_for_auxiliary_states")
     analyses: tuple[Analysis, ...] = entry(lambda document, root: analyses_of(document, root)[0])
     left_out: tuple[str, ...] = entry(left_out, CONTROLLER, PRESCRIBED, CORRECTION)
-    controls: tuple[Path, ...] = entry(controls_of)
     prescribed: bool = entry(lambda document, root: any(e.tag == PRESCRIBED for e in controllers_of(document, root)))
     corrections: tuple[tuple[float, float], ...] = entry(_corrections)
     root: Element = value(lambda root: root)
-    results: Path = entry(results)

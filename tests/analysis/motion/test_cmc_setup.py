@@ -9,7 +9,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.recruitment import computed_muscle_control
-from myoquat.apps.opensim_tools import forward, run_setup
+from myoquat.apps.opensim_tools import run_setup, tools
 from myoquat.data import Motion, load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError
@@ -55,7 +55,7 @@ def folder(tmp_path):
 def test_a_limb_follows_its_swing(folder, monkeypatch):
     """Frames as far apart as the window, coordinates near those of the file, and what has no equal is named."""
     followed = partial(computed_muscle_control, backend="numpy", step=1e-3)
-    monkeypatch.setattr(forward, "computed_muscle_control", followed)
+    monkeypatch.setattr(tools, "computed_muscle_control", followed)
     analyses = '<AnalysisSet><objects><Kinematics name="moves"/><ForceReporter name="forces"/></objects></AnalysisSet>'
     (folder / "setup.xml").write_text(SETUP.replace("<task_set", f"{analyses}<task_set"))
     limb = mq.load_model(folder / "limb.osim")
