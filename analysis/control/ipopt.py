@@ -10,21 +10,19 @@ implementation of an interior-point filter line-search algorithm for large-scale
 Programming 106, 2006.
 """
 
-import signal
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property, partial
 from numbers import Integral, Real
-from types import FrameType, NoneType
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core import CALLABLE, Array, casadi, check_types, frozen, handled_interrupts, scipy
+from myoquat.core import CALLABLE, Array, casadi, check_types, frozen, interrupts, scipy
 from myoquat.data.motions import Motion
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
@@ -272,27 +270,6 @@ class Progress:
             f"iteration {self.iteration}: objective {self.objective:.6g}, violation {self.violation:.2g}, "
             f"{self.seconds:.1f} s, at most {self.seconds_left:.0f} s left"
         )
-
-
-class Stop:
-    """Whether a solver is to stop at its iterate; `came` is set by an interrupt or by who watches."""
-
-    came = False
-
-
-@contextmanager
-def interruptible() -> Iterator[Stop]:
-    """While inside, a first interrupt from the keyboard asks the solver to stop at its iterate, a second one raises
-    KeyboardInterrupt (`handled_interrupts`)."""
-    stop = Stop()
-
-    def ask(number: int, frame: FrameType | None) -> Any:
-        if stop.came:
-            signal.default_int_handler(number, frame)
-        stop.came = True
-
-    with handled_interrupts(ask):
-        yield stop
 
 
 PAUSE = 0.25  # s between one iterate and the next, when they are played
@@ -583,7 +560,7 @@ def run_ipopt(
         count += 1
         return float(stop.came)
 
-    with interruptible() as stop:
+    with interrupts(at_once=False) as stop:
         settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": functions.watcher(seen)}
         solver = casadi.nlpsol("control", "ipopt", functions.nlp, settings)
         begun = time.perf_counter()

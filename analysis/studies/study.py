@@ -5,11 +5,10 @@ A `ProblemStudy` solves many problems of one structure: the same kernels with ot
 
 import errno
 import importlib
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -17,7 +16,7 @@ from html import escape
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from types import FrameType, NoneType
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from myoquat.core import (
     check_types,
     digest,
     frozen,
-    handled_interrupts,
+    interrupts,
     is_foreign,
     missing_extra,
     progress_bar,
@@ -53,27 +52,6 @@ from .identity import key_of, machine, numbers_of
 from .specification import Specification
 from .store import ANY_CODE, FINGERPRINT, Contents, Results, Store, Variable, contents_of
 from .study_files import MAX_BYTES, located, read_study
-
-
-@contextmanager
-def interrupts() -> Iterator[Callable[[], None]]:
-    """While inside, remember an interrupt; the function that is handed out raises KeyboardInterrupt if one came, and so
-    does the end. Where interrupts are not handled (`handled_interrupts`) none is remembered."""
-    came = False
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        signal.default_int_handler(number, frame)
-
-    def check() -> None:
-        if came:
-            raise KeyboardInterrupt
-
-    with handled_interrupts(remember):
-        yield check
-    check()
-
 
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
 BLOCK_SECONDS = 30.0  # of work in a block, which a kill loses
@@ -137,12 +115,16 @@ def compute(
     At an interrupt, blocks that are being computed are given up, and those that are being stored are stored.
     """
     options, began = RunOptions() if options is None else options, perf_counter()
-    with interrupts() as check, ExitStack() as stack:
+    with interrupts(at_once=True) as seen, ExitStack() as stack:
         check_study(study)
         study.check_values()
         code, contents, cluster = user_code(study), contents_of(study), None
         if options.client is not None or options.scheduler is not None:
-            made = _cluster().ClusterEngine(study, code, options.client, options.scheduler, options.timeout)
+            try:
+                dask = importlib.import_module("myoquat.analysis.studies.cluster")
+            except ModuleNotFoundError as error:
+                raise missing_extra(error) from None
+            made = dask.ClusterEngine(study, code, options.client, options.scheduler, options.timeout)
             cluster = stack.enter_context(closing(made))
         block, again = _block_size(study, contents, options.block), options.resume or options.repair
         if output is None and again:
@@ -173,7 +155,7 @@ def compute(
             key = key_of({**contents.description, "machine": machine(), "user_code": code})
             engine = cluster or engine_for(key, lambda: study)
             report.compile = perf_counter() - compiling
-            check()  # CasADi lets an interrupt pass while it builds the step
+            seen.check()  # CasADi lets an interrupt pass while it builds the step
             rest, pool = iter(pending), ThreadPoolExecutor(workers, thread_name_prefix="study")
             try:
                 active = {pool.submit(task, n) for n in islice(rest, 2 * workers)}
@@ -182,7 +164,7 @@ def compute(
                     finished, active = wait(active, MAX_WAIT_SECONDS, FIRST_COMPLETED)
                     active |= {pool.submit(task, n) for n in islice(rest, len(finished))}
                     for number, seconds in (future.result() for future in finished):
-                        check()
+                        seen.check()
                         begin, end = results.span(number)
                         report.kernel += seconds
                         report.samples += end - begin
@@ -193,6 +175,7 @@ def compute(
                 if cluster:
                     cluster.close()
                 pool.shutdown()
+    seen.check()
     report.wall = perf_counter() - began
     return results, report
 
@@ -225,14 +208,6 @@ def _block_size(study: Specification, contents: Contents, block: int | None) -> 
     while size > least and size * seconds > BLOCK_SECONDS:
         size //= 2
     return min(size, study.count)
-
-
-def _cluster() -> Any:
-    """The module that talks to Dask, which is an extra."""
-    try:
-        return importlib.import_module("myoquat.analysis.studies.cluster")
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) from None
 
 
 @frozen(repr=False)

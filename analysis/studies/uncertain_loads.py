@@ -11,7 +11,7 @@ differences of the poses that are fitted to them move the recorded ones.
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from myoquat.data.motions import Forces, Markers, Motion
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.tables import column_units
 from myoquat.joints.evaluation import traced_once
+from myoquat.joints.ranges import NotNegative, Range, check_ranges
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, Parameters
 from myoquat.muscle.loads import world_point
@@ -81,26 +82,22 @@ class UncertainInputs:
     ('marker_placement', 'strengths', 'attachments', 'inertias')
     """
 
-    marker_placement: float = 0.005
-    marker_noise: float = 0.0005
-    strengths: float = 0.2
-    attachments: float = 0.003
-    inertias: float = 0.1
+    marker_placement: NotNegative = 0.005
+    marker_noise: NotNegative = 0.0005
+    strengths: NotNegative = 0.2
+    attachments: NotNegative = 0.003
+    inertias: NotNegative = 0.1
     samples: int = 1000
     seed: int = 0
-    level: float = 0.9
+    level: Annotated[float, Range(0.0, 1.0, open_low=True, open_high=True)] = 0.9
     frames: int | None = 101
 
     def __post_init__(self) -> None:
-        for name in SOURCES:
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ValueError(f"{name} must be finite and not negative, not {getattr(self, name)}")
+        check_ranges(self, None)
         if not self.sources:
             raise ValueError(f"all deviations are zero; at least one of {', '.join(SOURCES)} must be positive")
         if self.samples < MIN_SAMPLES:
             raise ValueError(f"samples must be at least {MIN_SAMPLES}, not {self.samples}")
-        if not 0 < self.level < 1:
-            raise ValueError(f"level must lie between 0 and 1, not {self.level}")
         if self.frames is not None and self.frames < 2:
             raise ValueError(f"frames must be at least 2, or None for all, not {self.frames}")
 

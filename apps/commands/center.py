@@ -41,4 +41,4 @@ def command(given: Any) -> None:
         click.echo("The markers do not move as a joint: check their names and units, and whether they are swapped.")
     other = recorded if given.trial is None else load_markers(given.trial, given.axes)
     added = found.added_to(other, given.name)
-    options.store(given, given.output, lambda path: added.save(path, overwrite=given.force))
+    options.store(given, given.output, added)

@@ -34,7 +34,7 @@ def command(given: Any) -> None:
     if given.motion is not None:
         model = load_model(given.model, given.rotations)
         motion = options.recorded(given, model)
-        options.store(given, given.output, lambda path: motion.save(path, overwrite=given.force))
+        options.store(given, given.output, motion)
         return
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")

@@ -35,7 +35,7 @@ def command(given: Any) -> None:
     """
     model = load_model(given.model, given.rotations)
     fit = fit_markers(model, given.markers, given, given.constraint_weight)
-    options.store(given, given.output, lambda path: fit.save(path, overwrite=given.force))
+    options.store(given, given.output, fit)
     options.store(given, given.errors, fit.errors().to_csv)
 
     def varied(studies: Any, inputs: Any) -> Any:

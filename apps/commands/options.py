@@ -212,10 +212,13 @@ def shown(given: Any) -> tuple[Any, list[Path]]:
 
 
 def store(given: Any, path: Path | None, what: Any, **options: Any) -> None:
-    """Write a table, or what a function of the path writes, and say so; nothing without a path."""
+    """Write a table, what can be saved, or what a function of the path writes, and say so; nothing without a path."""
     if path is None:
         return
-    what(path) if callable(what) else save_table(what, path, overwrite=given.force, **options)
+    if hasattr(what, "save"):
+        what.save(path, overwrite=given.force)
+    else:
+        what(path) if callable(what) else save_table(what, path, overwrite=given.force, **options)
     click.echo(f"wrote {path}")
 
 

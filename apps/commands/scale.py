@@ -70,6 +70,6 @@ def command(given: Any) -> None:
         person, converged = found.model, found.converged
     total = f"{sum(body.mass for body in person.system.bodies):.6g} kg"
     click.echo(total)
-    options.store(given, given.output, lambda path: person.save(path, overwrite=given.force))
+    options.store(given, given.output, person)
     options.store_page(given, f"Scaling of {generic.name}", [total], lambda: scaling_sections(generic, person, static))
     options.exit_unless(converged)

@@ -62,7 +62,7 @@ def command(given: Any) -> None:
         figures.along(model, trajectory.time, trajectory.q, given.muscle).savefig(path, dpi=150)
 
     for path, write in (  # each at once: a failure later does not leave this unsaid
-        (given.output, lambda path: trajectory.save(path, overwrite=given.force)),
+        (given.output, trajectory),
         (given.picture, lambda path: trajectory.plot().savefig(path, dpi=150)),
         (given.jacobians, draw_jacobians),
         (given.film, lambda path: trajectory.animate(path, overwrite=given.force)),

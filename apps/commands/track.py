@@ -71,6 +71,6 @@ def command(given: Any) -> None:
     solver = Ipopt(tolerance=given.tolerance, max_iterations=given.iterations)
     solution = problem.solve(solver=solver, watch=_show if sys.stderr.isatty() else None)
     click.echo(solution.explain())
-    options.store(given, given.output, lambda path: solution.motion.save(path, overwrite=given.force))
+    options.store(given, given.output, solution.motion)
     options.store(given, given.controls, solution.to_dataframe())
     options.exit_unless(solution.success)

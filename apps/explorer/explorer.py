@@ -12,14 +12,15 @@ import plotly.graph_objects as go
 import traitlets
 from plotly.colors import sample_colorscale
 
+from myoquat.apps.viewer.films import film_of
 from myoquat.apps.viewer.scene import view_direction
 from myoquat.core import ArrayLike, check_types, markup, unique, widget_label
 from myoquat.data import load_model
-from myoquat.data.motions import Motion, MotionLike, motion_of
+from myoquat.data.motions import MotionLike
+from myoquat.data.motions.series import check_run
 from myoquat.dynamics import Trajectory
 from myoquat.joints import (
     ModelError,
-    convert_coordinates,
     euler_from_quaternion,
     quaternion_exp,
     quaternion_from_euler,
@@ -272,11 +273,7 @@ class Player:
     """
 
     def __init__(self, trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float = 1.0) -> None:
-        run = (run,) if isinstance(run, int) else tuple(run)
-        if len(run) != len(trajectory.batch) or any(
-            not 0 <= i < n for i, n in zip(run, trajectory.batch, strict=False)
-        ):
-            raise ValueError(f"run {run} does not name one of a batch {trajectory.batch}")
+        run = check_run(run, trajectory.batch)
         if not speed > 0:
             raise ValueError(f"speed must be positive, not {speed}")
         model = trajectory.model
@@ -486,11 +483,8 @@ class Explorer:
         system = self.model.system
         start, self.motion = self.model.start, None
         if motion is not None:  # in the model's own description of its joints
-            given = motion_of(motion)
-            poses = convert_coordinates(given.system, system, given.q)
-            if not len(poses):
-                raise ValueError("the motion has no row to show")
-            self.motion, start = Motion(system, given.time, poses), poses[0]
+            self.motion = film_of(self.model, motion)
+            start = self.motion.q[0]
         self.q = np.array(system.check_q(start if q is None else q), dtype=float)
         self._ready = False
         bodies = zip(system.bodies, system.q_slices, system.u_slices, strict=True)

@@ -298,10 +298,6 @@ def _at_ends(goal: Element, reading: Reading, rows: Row, count: int) -> list[Fou
 # ---- goals of the ends -----------------------------------------------------------------------------------------
 
 
-def _final_time(goal: Element, reading: Reading) -> list[Found]:
-    return [Duration(**common(goal, reading))]
-
-
 @frozen
 class Differences:
     """a - sign b of pairs (a, b, sign), a of the last point, or of the first one if `end` is 0, and b of the first:
@@ -399,7 +395,7 @@ def _final_marker(goal: Element, reading: Reading) -> list[Found]:
 
 ENDS: dict[str, Callable[[Element, Reading], list[Found]]] = {
     "MocoAverageSpeedGoal": _average_speed,
-    "MocoFinalTimeGoal": _final_time,
+    "MocoFinalTimeGoal": lambda goal, reading: [Duration(**common(goal, reading))],
     "MocoInitialActivationGoal": _initial_activation,
     "MocoMarkerFinalGoal": _final_marker,
     "MocoPeriodicityGoal": _periodic,

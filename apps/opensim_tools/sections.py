@@ -16,7 +16,6 @@ from myoquat.apps.report import Drawn, Numbers, Section
 from myoquat.core import Array
 from myoquat.data.motions import Markers
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model
 
 SIZE = 900, 700  # pixels of a picture
@@ -131,7 +130,10 @@ def _load_axes(loads: pd.DataFrame) -> dict[str, dict[str, str]]:
 
 def _reserves(found: Redundancy) -> Numbers:
     """How much every reserve gives [N or N m]."""
-    given, units = np.abs(found.reserve), _force_units(found.model.system)
+    given, system = np.abs(found.reserve), found.model.system
+    units = {name: "N" if unit == "m" else "N m" for name, unit in system.coordinate_units.items()}
+    for body in system.bodies:  # of velocities, which may have the name of a coordinate
+        units |= dict(zip(body.names_of_velocities, body.joint.facts.force_units, strict=True))
     drives = [getattr(getattr(reserve, "actuator", None), "coordinate", reserve.name) for reserve in found.reserves]
     columns = {
         "unit": pd.Series([units.get(name, "") for name in drives], [reserve.name for reserve in found.reserves]),
@@ -139,14 +141,6 @@ def _reserves(found: Redundancy) -> Numbers:
         "greatest": np.nanmax(given, axis=0),
     }
     return _worst_first("Reserves, the greatest first", columns, "greatest")
-
-
-def _force_units(system: ArticulatedSystem) -> dict[str, str]:
-    """'N m' or 'N' of the generalized force on every velocity, coordinate and angle, by its name."""
-    found = {name: "N" if unit == "m" else "N m" for name, unit in system.coordinate_units.items()}
-    for body in system.bodies:
-        found |= dict(zip(body.names_of_velocities, body.joint.facts.force_units, strict=True))
-    return found
 
 
 def scaling_sections(generic: Model, person: Model, static: Markers | None) -> list[Numbers | Drawn]:

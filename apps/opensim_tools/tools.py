@@ -195,7 +195,12 @@ def run_inverse_dynamics(setup: InverseDynamicsSetup, outputs: Outputs) -> None:
     found = _inverse_dynamics(setup, model)
     torques = found.of_coordinates()
     for angles in angular_triples(model):
-        _turn_to_parents_axes(torques, found, angles)
+        # OpenSim has the moments about the axes of the frame on the parent where the speeds of a joint are an angular
+        # velocity: f with E^T f = tau for the columns E of the angles' axes
+        columns = [f"{name}_moment" for name in angles]
+        x, y, _ = (found.motion.system.coordinate(name, found.motion.q) for name in angles)
+        tau = torques[columns].to_numpy()[..., None]
+        torques[columns] = np.linalg.solve(axes_of_angles(x, y).mT, tau)[..., 0]
     outputs.tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
     outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces")
     if setup.joints:
@@ -203,16 +208,6 @@ def run_inverse_dynamics(setup: InverseDynamicsSetup, outputs: Outputs) -> None:
         forces = _forces_at_joints(setup, own)
         if len(forces.columns):  # OpenSim writes no file without a joint
             outputs.table(setup.body_forces, forces, "Inverse Dynamics Body Forces at Specified Joints")
-
-
-def _turn_to_parents_axes(torques: pd.DataFrame, found: JointTorques, angles: Sequence[str]) -> None:
-    """Replace the moments along three angles of a joint, of turns about x, y and z, by those about the axes of the
-    frame on the parent. OpenSim has these where the speeds of a joint are an angular velocity: f with E^T f = tau for
-    the columns E of the angles' axes."""
-    columns = [f"{name}_moment" for name in angles]
-    x, y, _ = (found.motion.system.coordinate(name, found.motion.q) for name in angles)
-    transposed = axes_of_angles(x, y).mT
-    torques[columns] = np.linalg.solve(transposed, torques[columns].to_numpy()[..., None])[..., 0]
 
 
 def _inverse_dynamics(setup: InverseDynamicsSetup, model: Model) -> JointTorques:
@@ -491,44 +486,45 @@ def run_forward(setup: ForwardSetup, outputs: Outputs) -> None:
     """Move the model of a setup and note the files of its states, its controls and the analyses."""
     model = load_model(setup.model, "file")
     model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()))
-    model, time, q, u, activation, fibers = _start(setup, model)
+    # it starts at the row of the file of states that is not later than the time, or as the model says
+    time, q, u, activation, fibers = setup.times[0], model.start, None, None, None
+    if setup.states is None:
+        if state_names(model) and not setup.equilibrium:
+            note("fiber lengths start in balance: the file of the model's own is not read")
+        if model.muscles:
+            activation = np.array([start_activation(muscle) for muscle in model.muscles])
+    else:
+        begun, *states, acting = read_states(setup.states, model, time)
+        activation, fibers = (None if x is None else x[0] for x in states)
+        time, q, u = float(begun.time[0]), begun.q[0], np.zeros(model.system.nu) if begun.u is None else begun.u[0]
+        model = replace(model, actuators=tuple(
+            replace(a, activation=float(acting[a.name][0]))
+            if isinstance(a, ActivationCoordinateActuator) and a.name in acting else a
+            for a in model.actuators
+        ))  # fmt: skip
     span = setup.times[1] - time
     if not span > 0:
         raise ModelError(f"the states start at {time:g} s, not before {setup.times[1]:g} s", file=setup.path)
     driven = _corrected(setup, _driven(setup, model))
     follows = any(muscle.activation_dynamics is not None for muscle in model.muscles)  # else inputs are activations
     motion = simulate(
-        driven, q, u, span, rtol=setup.tolerance, activation=activation if follows else None, muscle_states=fibers,
+        driven, q, u, span, rtol=setup.tolerance, activation=activation if follows else None,
+        muscle_states=None if setup.equilibrium else fibers,
         output_step=span / math.ceil(span / min(setup.longest_step, MAX_ROW_INTERVAL_S)),
         start_time=time, project_start=True,
     )  # fmt: skip
     rows = int(np.isfinite(motion.q).all(axis=-1).sum())
     outputs.tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
     moving = _moving(setup, model, driven, motion, rows)
-    _note_files(setup, model, moving, motion, outputs)
+    # states in radians and in degrees, and controls of the model
+    inputs = motion.excitation if motion.excitation is not None else motion.activation
+    controls = {} if inputs is None else labelled(model.muscle_names, inputs[:rows])
+    if motion.controls is not None:
+        controls |= labelled(model.control_names, motion.controls[:rows, : len(model.control_names)])
+    outputs.table(result_file(setup, "controls.sto"), over_time(moving.time, controls), "controls")
+    for ending, scale in (("states.sto", 1.0), ("states_degrees.mot", degree_scale(model.system))):
+        outputs.table(result_file(setup, ending), state_table(moving, scale), "states", ending.endswith("mot"))
     analyse(moving, outputs)
-
-
-def _start(setup: ForwardSetup, model: Model) -> tuple[Model, float, Array, Array | None, Array | None, Array | None]:
-    """Where the motion starts: at the row of the file of states that is not later than the time, or as the model says.
-
-    The model with the activations of its actuators there, the time, q, u, and activations and states of muscles.
-    """
-    if setup.states is None:
-        if state_names(model) and not setup.equilibrium:
-            note("fiber lengths start in balance: the file of the model's own is not read")
-        own = [start_activation(muscle) for muscle in model.muscles]
-        return model, setup.times[0], model.start, None, np.array(own) if own else None, None
-    motion, *states, acting = read_states(setup.states, model, setup.times[0])
-    u = np.zeros(model.system.nu) if motion.u is None else motion.u[0]
-    activation, fibers = (None if x is None else x[0] for x in states)
-    actuators = tuple(
-        replace(a, activation=float(acting[a.name][0]))
-        if isinstance(a, ActivationCoordinateActuator) and a.name in acting else a
-        for a in model.actuators
-    )  # fmt: skip
-    begun = replace(model, actuators=actuators)
-    return begun, float(motion.time[0]), motion.q[0], u, activation, None if setup.equilibrium else fibers
 
 
 def _driven(setup: ForwardSetup, model: Model) -> Model:
@@ -550,16 +546,14 @@ def _driven(setup: ForwardSetup, model: Model) -> Model:
         inputs += [PrescribedInput(name, _function(controls[name])) for name in known if name in controls]
     muscles = set(model.muscle_names)
     inputs = [_in_range(given) if given.name in muscles else given for given in inputs]
-    loads = () if setup.loads is None else _loads(setup.loads)
+    loads: tuple[PrescribedForce, ...] = ()
+    if setup.loads is not None:
+        entries, file, _ = read_external_loads(setup.loads)
+        if not file.is_file():
+            raise ModelError(f"the data file {file.name!r} does not exist", file=setup.loads)
+        with errors_in(setup.loads):
+            loads = tuple(external_force(entry, file) for entry in entries)
     return replace(unbounded(model), inputs=tuple(inputs), forces=(*model.forces, *loads))
-
-
-def _loads(path: Path) -> tuple[PrescribedForce, ...]:
-    entries, file, _ = read_external_loads(path)
-    if not file.is_file():
-        raise ModelError(f"the data file {file.name!r} does not exist", file=path)
-    with errors_in(path):
-        return tuple(external_force(entry, file) for entry in entries)
 
 
 def _function(control: Control) -> AxisFunction:
@@ -617,18 +611,6 @@ def _moving(setup: ForwardSetup, model: Model, driven: Model, motion: Trajectory
     loads = loads_at(setup.loads, own.time)
     acting_model = replace(model, actuators=driven.actuators, inputs=())
     return Moving(setup, acting_model, own, loads, controls, activation, fibers)
-
-
-def _note_files(setup: ForwardSetup, model: Model, moving: Moving, motion: Trajectory, outputs: Outputs) -> None:
-    """States in radians and in degrees, and controls of the model."""
-    count = len(moving.time)
-    inputs = motion.excitation if motion.excitation is not None else motion.activation
-    controls = {} if inputs is None else labelled(model.muscle_names, inputs[:count])
-    if motion.controls is not None:
-        controls |= labelled(model.control_names, motion.controls[:count, : len(model.control_names)])
-    outputs.table(result_file(setup, "controls.sto"), over_time(moving.time, controls), "controls")
-    for ending, scale in (("states.sto", 1.0), ("states_degrees.mot", degree_scale(model.system))):
-        outputs.table(result_file(setup, ending), state_table(moving, scale), "states", ending.endswith("mot"))
 
 
 # ---- RRATool -----------------------------------------------------------------------------------------------------

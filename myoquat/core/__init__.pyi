@@ -81,7 +81,7 @@ from .lazy_imports import (
 )
 from .progress import (
     Bar as Bar,
-    handled_interrupts as handled_interrupts,
+    interrupts as interrupts,
     progress_bar as progress_bar,
     uncollected as uncollected,
     waiting as waiting,

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, TextIO
@@ -106,19 +106,37 @@ def progress_bar(total: int, unit: str, progress: bool | None, done: int = 0) ->
     return bar
 
 
-# ---- Interrupts from the keyboard that a handler of one's own takes --------------------------------------------
+# ---- Interrupts from the keyboard -----------------------------------------------------------------------------
+
+
+class Interrupts:
+    """`came`: whether there was an interrupt, or who watches asked for one."""
+
+    came = False
+
+    def check(self) -> None:
+        """KeyboardInterrupt if one came."""
+        if self.came:
+            raise KeyboardInterrupt
 
 
 @contextmanager
-def handled_interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """While inside, `handler` takes the interrupts. In the main thread alone, and not where the program has a handler
-    of its own."""
+def interrupts(at_once: bool) -> Iterator[Interrupts]:
+    """While inside, interrupts are remembered. Each raises KeyboardInterrupt, or all but the first unless `at_once`. In
+    the main thread alone, and not where the program has a handler of its own."""
+    seen = Interrupts()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        before, seen.came = seen.came, True
+        if at_once or before:
+            signal.default_int_handler(number, frame)
+
     main = threading.current_thread() is threading.main_thread()
     ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, handler)
     try:
-        yield
+        yield seen
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
