@@ -1,7 +1,6 @@
 """Optimal control: motions and controls that minimise goals, by collocation on the group and IPOPT."""
 
 from .conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
-from .forward import Forward, MeasuredMesh, Refinement
 from .goals.base import (
     Accelerations,
     ChangeGoal,
@@ -30,7 +29,7 @@ from .moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve
 from .plants import Equations
 from .points import Point
 from .problem import Join, PhasedSolution, Phases, Problem
-from .solution import Explanation, Finding, Solution
+from .solution import Explanation, Finding, Forward, MeasuredMesh, Refinement, Solution
 from .transcriptions import (
     TRANSCRIPTIONS,
     Gauss,

@@ -13,11 +13,11 @@ from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
+from .conditions import Quantities
 from .discretization import Sites, Statement
 from .goals.tracking import TrackMarkers, TrackOrientations, TrackPose
 from .plants import ModelPlant, MuscledPlant, PrescribedPlant
 from .points import interpolated_pose, interpolated_velocity
-from .quantities import Quantities
 
 DEFAULT_ACTIVATION = 0.3  # of muscles without a guess
 

@@ -20,15 +20,16 @@ from myoquat.muscle.loads import LoadFrames
 
 from .conditions import (
     BoundaryConstraint,
+    Ends,
     PathCondition,
     PathConstraint,
     Periodic,
+    Quantities,
     equality,
     periodic_constraint,
     periodic_pairs,
 )
 from .discretization import Discretization, Posed, Sites, Statement, block_of_ends
-from .forward import MeasuredMesh, Refinement, refined
 from .goals.base import Goal, IntegralGoal
 from .guesses import default_sites, sites_of_mapping, sites_of_motion
 from .ipopt import Block, Ipopt, Iterates, Program, Progress, SolutionStatus, run_ipopt
@@ -36,8 +37,7 @@ from .moco import MocoTrajectory, sites_of_trajectory
 from .plants import Equations, ModelPlant, OwnPlant, Plant, PrescribedPlant
 from .plants.base import Bound, independent, interval, parameters_of_equations, parameters_of_model
 from .plants.model import Acting
-from .quantities import Ends, Quantities
-from .solution import Explanation, Solution, explanation_of, goals_at, solution_of
+from .solution import Explanation, MeasuredMesh, Refinement, Solution, explanation_of, goals_at, refined, solution_of
 from .transcriptions import TRANSCRIPTIONS, Layout, Transcription
 
 MAX_INTERVALS = 100_000  # of a problem; its program has some hundred numbers for each

@@ -23,7 +23,7 @@ from .results import (
 )
 from .store import open_results
 from .study import ProblemStudy, Study
-from .trial import MuscleTrial
+from .study_files import MuscleTrial
 from .uncertain_loads import (
     LoadsWanted,
     MotionSteps,

@@ -26,7 +26,7 @@ from myoquat.kernels.runtime.settings import target
 from myoquat.muscle import Model
 
 from .specification import Specification
-from .trial import MuscleTrial, plain
+from .study_files import MuscleTrial, plain
 
 # folders whose sources can reach the numbers; trials need those of motions and muscles, problems control and fits
 SOURCE_FOLDERS = (

@@ -46,10 +46,9 @@ from myoquat.kernels.runtime.settings import thread_count
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
 
-from .design import Axis, Design, axes_of, parameters_of
 from .engine import check_study, engine_for, user_code
 from .identity import key_of, machine, numbers_of
-from .specification import Specification
+from .specification import Axis, Design, Specification, axes_of, parameters_of
 from .store import ANY_CODE, FINGERPRINT, Contents, Results, Store, Variable, contents_of
 from .study_files import MAX_BYTES, located, read_study
 

@@ -35,9 +35,9 @@ from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, Parameters
 from myoquat.muscle.loads import world_point
 
-from .design import Axis, Design
 from .engine import VariedDemands
 from .results import saltelli_indices
+from .specification import Axis, Design
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

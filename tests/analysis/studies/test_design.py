@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from scipy.stats import qmc
 
-from myoquat.analysis.studies.design import DISTRIBUTIONS
+from myoquat.analysis.studies.specification import DISTRIBUTIONS
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import Study
 
