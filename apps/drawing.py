@@ -2,7 +2,6 @@
 
 import base64
 import html
-import importlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +28,7 @@ from myoquat.core import (
 )
 
 from .report import Drawn, Numbers, write_report
+from .viewer.films import encoded
 
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
 LAYOUT_DIGITS = 4  # of positions in a figure, as parts of its size
@@ -91,9 +91,8 @@ def inline_svg(figure: Figure) -> str:
 
 def inline_picture(pixels: Array, words: str) -> str:
     """A picture (h, w, 3) within the page."""
-    pillow, data = importlib.import_module("PIL.Image"), io.BytesIO()
-    pillow.fromarray(np.asarray(pixels, dtype=np.uint8)).save(data, "png", optimize=True)
-    return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'
+    data = base64.b64encode(encoded(np.asarray(pixels, dtype=np.uint8), optimize=True)).decode()
+    return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'
 
 
 MAX_DRAWN, AXES_PER_ROW, CURVE_POINTS = 6, 3, 61

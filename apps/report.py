@@ -82,13 +82,9 @@ class Section:
         if len(self.table) == 1:  # one frame is a list of numbers, not a curve
             numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
             return [_table(numbers)]
-        rows = []
-        for name, column in self.table.items():
-            values = column.to_numpy(dtype=float)
-            known = values[np.isfinite(values)]
-            numbers = (known.min(), known.max(), known.mean()) if len(known) else (np.nan,) * 3
-            rows.append((units[str(name)], *numbers))
-        extremes = _table(pd.DataFrame(rows, self.table.columns, ["unit", "least", "greatest", "mean"]))
+        finite = self.table.astype(float).replace([np.inf, -np.inf], np.nan)
+        numbers = {"least": finite.min(), "greatest": finite.max(), "mean": finite.mean()}
+        extremes = _table(pd.DataFrame({"unit": [units[str(name)] for name in finite], **numbers}, finite.columns))
         drawing = importlib.import_module(DRAWING)
         return [
             drawing.curves(self.table, units, self.title, self.axes),

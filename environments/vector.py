@@ -11,8 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from myoquat.apps.viewer.films import opened
-from myoquat.apps.viewer.offscreen import Painter
+from myoquat.apps.viewer.films import Painter, opened
 from myoquat.apps.viewer.scene import Look, frames
 from myoquat.core import Array, ArrayLike, check_type, check_types, real_array
 from myoquat.muscle.model import Model

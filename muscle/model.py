@@ -158,6 +158,16 @@ class Model(Record):
         return self.system.neutral() if self.start_q is None else np.array(self.start_q)
 
     @property
+    def driven(self) -> frozenset[str]:
+        """Names of the coordinates that couplers drive."""
+        return frozenset(coupler.dependent for coupler in self.couplers)
+
+    @property
+    def locked(self) -> frozenset[str]:
+        """Names of the coordinates that are locked."""
+        return frozenset(coordinate.name for coordinate in self.coordinates if coordinate.locked)
+
+    @property
     def _acting(self) -> tuple[object, ...]:
         """All beside the system that the model computes with."""
         own = (self.inputs,) if self.inputs else ()

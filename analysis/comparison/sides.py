@@ -77,7 +77,7 @@ class ModelSide(Side):
         self.angles = {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
         plain = (body for body in system.bodies if body.joint.facts.quaternion is None)
         self.arm_names = {*system.angle_names, *(name for body in plain for name in body.names_of_coordinates)}
-        self.dependent = {coupler.dependent for coupler in model.couplers}
+        self.dependent = model.driven
         self.bodies = system.body_names
         self.masses = {}
         for body in system.bodies:

@@ -276,15 +276,29 @@ Slice = tuple[int, int]
 
 
 @frozen
-class _Gaps:
-    """The differences last - first of pairs of quantities by name, and the rotation from the first to the last of pairs
-    of quaternions by their slices of q."""
+class Values:
+    """Quantities by name: the formula of a point, or of both ends, where `end` is 0 of the first and 1 of the last."""
 
-    pairs: tuple[tuple[str, str], ...]
-    balls: tuple[tuple[Slice, Slice], ...]
+    names: tuple[str, ...]
+    end: int = 0
 
-    def __call__(self, first: Point, last: Point, duration: Any) -> Array:
-        rows = [last[b] - first[a] for a, b in self.pairs]
+    def __call__(self, *points: Any) -> Array:
+        return vector([points[self.end][name] for name in self.names])
+
+
+@frozen
+class Differences:
+    """a - sign b of pairs (a, b, sign) of quantities by name, a of the last point, or of the first one if `end` is 0,
+    and b of the first; and the rotation from the first to the last of pairs of quaternions by their slices of q: the
+    formula."""
+
+    pairs: tuple[tuple[str, str, float], ...]
+    balls: tuple[tuple[Slice, Slice], ...] = ()
+    end: int = 1
+
+    def __call__(self, *points: Any) -> Array:
+        first, last, *_ = points
+        rows = [points[self.end][a] - sign * first[b] for a, b, sign in self.pairs]
         for a, b in self.balls:
             turn = SphericalJoint().difference(first.q[..., slice(*a)], last.q[..., slice(*b)])
             rows += [turn[..., i] for i in range(3)]
@@ -297,7 +311,8 @@ def equality(
     """[quantities of the first point that those of the last one equal], by pairs of names and of slices of q; [] for
     none."""
     zeros = (0.0,) * (len(pairs) + 3 * len(balls))
-    gaps = _Gaps(tuple(pairs), tuple(((a.start, a.stop), (b.start, b.stop)) for a, b in balls))
+    turns = tuple(((a.start, a.stop), (b.start, b.stop)) for a, b in balls)
+    gaps = Differences(tuple((last, first, 1.0) for first, last in pairs), turns)
     return [BoundaryConstraint(name, gaps, zeros, zeros)] if zeros else []
 
 

@@ -67,7 +67,7 @@ def reserve_torques(model: Model, strength: float = 1.0, *, ground: bool | None 
 
 def drivable_coordinates(model: Model, skip_driven: bool) -> list[str]:
     """Coordinates of one velocity that no lock, no coupler and, if asked for, no actuator determines."""
-    held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
+    held = {*model.locked, *model.driven}
     held |= {a.coordinate for a in model.actuators if isinstance(a, CoordinateActuator)} if skip_driven else set()
     return [name for name in own_velocities(model.system) if name not in held]
 

@@ -25,6 +25,7 @@ from .conditions import (
     PathConstraint,
     Periodic,
     Quantities,
+    Values,
     equality,
     periodic_constraint,
     periodic_pairs,
@@ -250,7 +251,7 @@ class Problem:
             nodes_driven = "controls" in self.layout.fields[0]
             boundary += periodic_constraint(self.periodic, self.quantities, nodes_driven)
         along = [c for c in self.constraints if isinstance(c, PathCondition)]
-        along += [PathConstraint(name, _Named(name), *bound) for name, bound in path.angles.items()]
+        along += [PathConstraint(name, Values((name,)), *bound) for name, bound in path.angles.items()]
         return Statement(
             self.plant, self.method, self.layout, float(self.start), self._span, tuple(self.goals), tuple(along),
             tuple(boundary), None if self.prescribed is not None else self.loads,
@@ -390,20 +391,9 @@ class Problem:
         return sites_of_mapping(self.statement, spans | dict(guess or {}), self.quantities, otherwise)
 
 
-@frozen
-class _Named:
-    """The quantity of a point by its name, of the last one if `end` is 1."""
-
-    name: str
-    end: int = 0
-
-    def __call__(self, *given: Any) -> Any:
-        return given[self.end][self.name]
-
-
 def _angle_at(end: int, name: str, bound: Bound) -> BoundaryConstraint:
     where = ("initial", "final")[end]
-    return BoundaryConstraint(f"{where} {name}", _Named(name, end), bound.lower, bound.upper)
+    return BoundaryConstraint(f"{where} {name}", Values((name,), end), bound.lower, bound.upper)
 
 
 # ---- checks before a solver starts -----------------------------------------------------------------------------

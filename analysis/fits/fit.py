@@ -28,8 +28,16 @@ from myoquat.muscle import (
 )
 
 from .basis import Basis, Crossing, FitSettings, crossings, largest_degree, select_terms, variable_values
-from .jumps import allowed_motions, beyond_jumps, inspected_paths, solved_paths, straight_paths, straight_points
-from .poses import chosen_muscles, given_poses
+from .poses import (
+    allowed_motions,
+    beyond_jumps,
+    chosen_muscles,
+    given_poses,
+    inspected_paths,
+    solved_paths,
+    straight_paths,
+    straight_points,
+)
 from .surface_fit import LeastSquares, Part, first_contact, first_sides, part_values
 
 FIRST_CANDIDATES = 250  # terms from which the first polynomials are chosen; those of the settings come after surfaces

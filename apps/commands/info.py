@@ -75,13 +75,11 @@ def _lines(model: Model) -> Iterator[str]:
     yield (
         f"{len(system.bodies)} bodies, {system.nq} coordinates, {system.nu} velocities, {len(model.muscles)} muscles"
     )
-    driven = {coupler.dependent for coupler in model.couplers}
     chains = {chain[-1].name: chain for chain in find_chains(system.bodies, linear_couplings(model.couplers))}
-    locked = {coordinate.name for coordinate in model.coordinates if coordinate.locked}
     for body in system.bodies:
         sequence = getattr(body.joint, "sequence", None)
         joint = f"{body.joint.kind} {sequence}" if sequence else body.joint.kind
-        note = _as_ball(body, driven, locked) or _chained(chains.get(body.name), locked)
+        note = _as_ball(body, model) or _chained(chains.get(body.name), model.locked)
         yield f"  body {body.name} on {body.parent}: {joint}, {body.mass:g} kg{note}"
     units = model.system.coordinate_units
     for coordinate in model.coordinates:
@@ -113,7 +111,7 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"  {len(model.markers)} markers"
 
 
-def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> str:
+def _as_ball(body: Body, model: Model) -> str:
     """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
     angles = body.joint.named
     if body.joint.follows is not None:
@@ -122,9 +120,9 @@ def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> st
         return f"; angles {', '.join(angles.all_names)}"
     if body.joint.facts.quaternion is not None or body.joint.facts.nu < 3:
         return ""
-    if {*body.names_of_coordinates} <= {*driven}:
+    if {*body.names_of_coordinates} <= model.driven:
         return "; no quaternion joint unless it is named: couplers drive all its coordinates"
-    fixed = sorted({*body.names_of_coordinates} & {*locked})
+    fixed = sorted(model.locked.intersection(body.names_of_coordinates))
     if fixed and ball_joint_obstacle(body) is None:
         return f"; no quaternion joint unless it is named: {', '.join(fixed)} is locked"
     reason = ball_joint_obstacle(body)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint
+from myoquat.analysis.control.conditions import BoundaryConstraint, Differences, PathCondition, PathConstraint, Values
 from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnGoal
 from myoquat.analysis.control.goals.forces import Effort, TrackContactForces, TrackMoments
 from myoquat.analysis.control.goals.tracking import FollowsTable, TrackCoordinates, TrackMarkers, TrackOrientations
@@ -227,7 +227,7 @@ def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
         reading.leave_out(goal, f"{name!r}, which is {'' if name in listed else 'not '}among its force paths")
     if model.couplers or model.constraints:
         reading.leave_out(goal, "forces of couplers and constraints in its moments")
-    ignored = {c.name for c in model.coordinates if not c.free} | {c.dependent for c in model.couplers}
+    ignored = {c.name for c in model.coordinates if not c.free} | model.driven
     if not boolean(goal, "ignore_constrained_coordinates", True):
         ignored = set()
     velocities = {}
@@ -298,18 +298,6 @@ def _at_ends(goal: Element, reading: Reading, rows: Row, count: int) -> list[Fou
 # ---- goals of the ends -----------------------------------------------------------------------------------------
 
 
-@frozen
-class Differences:
-    """a - sign b of pairs (a, b, sign), a of the last point, or of the first one if `end` is 0, and b of the first:
-    the formula."""
-
-    pairs: tuple[tuple[str, str, float], ...]
-    end: int = 1
-
-    def __call__(self, *points: Any) -> Array:
-        return vector([points[self.end][a] - sign * points[0][b] for a, b, sign in self.pairs])
-
-
 def _periodic(goal: Element, reading: Reading) -> list[Found]:
     """Pairs of states and of controls, some of them with the opposite sign."""
     pairs = []
@@ -347,7 +335,7 @@ class AngularVelocity:
 def equal_at_start(model: Model) -> Differences:
     """Excitation and activation of every muscle with activation dynamics."""
     pairs = ((m.name, f"{m.name}.activation", 1.0) for m in model.muscles if m.activation_dynamics is not None)
-    return Differences(tuple(pairs), 0)
+    return Differences(tuple(pairs), end=0)
 
 
 def _initial_activation(goal: Element, reading: Reading) -> list[Found]:
@@ -403,16 +391,6 @@ ENDS: dict[str, Callable[[Element, Reading], list[Found]]] = {
 
 
 # ---- path constraints ------------------------------------------------------------------------------------------
-
-
-@frozen
-class Values:
-    """Quantities by name: the formula."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, point: Point) -> Array:
-        return vector([point[name] for name in self.names])
 
 
 def _bounded(constraint: Element, reading: Reading, what: str) -> list[PathCondition]:

@@ -301,7 +301,7 @@ def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
     """Coordinates that are constrained are not followed unless their weight is given."""
     root, names, model = reading.file.root, reading.names, reading.model
     own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
-    held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
+    held = model.locked | model.driven
     coordinates = (c for c in names.values.values() if c in held)
     zeros: dict[str | None, float] = {name: 0.0 for c in coordinates for name in (c, velocity_of(model.system, c))}
     chosen = {label: names.state(label) for label in table if names.state(label)}

@@ -324,7 +324,7 @@ def assembled_motion(model: Model, motion: Motion, path: Path) -> Motion:
 def tell_undriven(model: Model, motion: Motion, path: Path, consequence: str) -> None:
     """A warning for coordinates that couplers drive: which have no column in the file of a motion, and which columns
     are off their couplers by more than rounding."""
-    names = {coupler.dependent for coupler in model.couplers}
+    names = model.driven
     given = {bare_name(str(label), names) for label in load_table(path).columns}
     if missing := sorted(names - given):
         note(f"{path.name} has no column for {', '.join(missing)}: {consequence}")

@@ -192,9 +192,8 @@ def _factors(before: Array, after: Array) -> Array:
 
 def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Drawn:
     """The model in its static pose, its markers in pink."""
-    viewer = "myoquat.apps.viewer"
-    opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("films", "offscreen"))
-    scene, films, _ = opening.opened(model, [fit], (), None, geometry, None)
-    painter = offscreen.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
-    pixels = painter.picture(opening.Reels(scene, films).look(float(films[0].time[0]), "activation"))
+    viewer = importlib.import_module("myoquat.apps.viewer.films")
+    scene, films, _ = viewer.opened(model, [fit], (), None, geometry, None)
+    painter = viewer.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
+    pixels = painter.picture(viewer.Reels(scene, films).look(float(films[0].time[0]), "activation"))
     return Drawn("Model and markers", pixels, "The scaled model in the pose of the static trial, with its markers.")

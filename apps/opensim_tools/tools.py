@@ -468,7 +468,7 @@ def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
 def _bandwidths(setup: CmcSetup, model: Model) -> Array:
     """(nu,) [rad/s] of the velocities; 0 for those without a task, which OpenSim leaves free."""
     tracked = driving_tasks(model, setup.tracked)
-    free = {c.name for c in model.coordinates if c.free} - {coupler.dependent for coupler in model.couplers}
+    free = {c.name for c in model.coordinates if c.free} - model.driven
     if untracked := sorted(free - set(tracked)):
         note(f"{', '.join(untracked)}: without a task in the setup, and left free")
     found = np.zeros(model.system.nu)
@@ -580,7 +580,7 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
         return model
     assert setup.states is not None
     wanted = loaded_motion(setup.states, model, in_degrees=False)
-    held = {c.name for c in model.coordinates if not c.free} | {c.dependent for c in model.couplers}
+    held = {c.name for c in model.coordinates if not c.free} | model.driven
     times, forces, actuators, inputs = tuple(map(float, wanted.time)), [], [], []
     for k, name in enumerate(model.system.coordinate_names):
         if name in held:

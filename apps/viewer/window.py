@@ -37,7 +37,20 @@ from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.evaluate import tensions_at_rest
 
-from .films import PICTURES, RATE, Film, MotionSource, Reels, can_encode, check_film, check_frames, opened, write_film
+from .films import (
+    PICTURES,
+    RATE,
+    Film,
+    MotionSource,
+    Painter,
+    Reels,
+    can_encode,
+    check_film,
+    check_frames,
+    encoded,
+    opened,
+    write_film,
+)
 from .scene import ARROW, ARROW_SIZES, FIELD, Look, Scene, Stage, floor_lines, frames
 
 # ---- Controls: motion, colours, what is visible, pictures, and a slider for every coordinate ---------------------
@@ -64,7 +77,6 @@ class PoseControls:
     def __init__(self, model: Model, size: float) -> None:
         self.model, self.controls = model, list[Control]()
         self.system = in_angles(model.system, model.system.angle_names)
-        driven = {coupler.dependent for coupler in model.couplers}
         ranges = {c.name: c.range for c in model.coordinates if c.range is not None}
         for body, s in zip(self.system.bodies, self.system.q_slices, strict=True):
             ball = body.joint.facts.quaternion
@@ -72,7 +84,7 @@ class PoseControls:
                 unit_name = body.joint.facts.coordinate_units[k]
                 low, high = ranges.get(name, (-size, size) if unit_name == "m" else (-np.pi, np.pi))
                 unit = DEGREE if unit_name == "rad" else 1.0
-                if name not in driven:
+                if name not in model.driven:
                     self.controls.append(Control(name, low / unit, high / unit, unit, s.start + k, SHOWN[unit_name]))
             if ball is not None:
                 first = s.start + ball + 1
@@ -223,9 +235,8 @@ class Panel:
         box.on_update(switch)
 
     def _save_picture(self, client: Any) -> None:
-        data, pillow = io.BytesIO(), importlib.import_module("PIL.Image")
-        pillow.fromarray(np.asarray(self.viewer.pixels(1600, 1200, client))).save(data, "png")
-        client.send_file_download(f"{self.viewer.model.name}.png", data.getvalue(), save_immediately=True)
+        pixels = self.viewer.pixels(1600, 1200, client)
+        client.send_file_download(f"{self.viewer.model.name}.png", encoded(pixels), save_immediately=True)
 
     def _save_film(self, client: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -571,9 +582,7 @@ class Viewer:
         is written then.
         """
         path = check_output(check_ending("pictures are", path, *PICTURES), overwrite)
-        data, pillow = io.BytesIO(), importlib.import_module("PIL.Image")
-        pillow.fromarray(self.pixels(width, height)[..., :3]).save(data, PICTURES[path.suffix.lower()])
-        write_bytes(path, data.getvalue())
+        write_bytes(path, encoded(self.pixels(width, height)[..., :3], PICTURES[path.suffix.lower()]))
         return path
 
     def film(
@@ -608,10 +617,9 @@ class Viewer:
         camera sees it, drawn without a browser."""
         clients = list(self.server.get_clients().values())
         if client is None and not clients:
-            offscreen = importlib.import_module("myoquat.apps.viewer.offscreen")  # matplotlib
             if self._painter is None or self._painter.size != (width, height):
                 poses = self.films[0].q if self.films else None
-                self._painter = offscreen.Painter(self.scene, width, height, poses, self.model.name)
+                self._painter = Painter(self.scene, width, height, poses, self.model.name)
             return self._painter.picture(self.look())
         window: Any = client or clients[0]
         self.server.flush()  # the scene goes out before the window is asked for a picture

@@ -23,7 +23,7 @@ import pandas as pd
 
 from myoquat import kernels
 from myoquat.analysis.fits import Certificate, FitSettings, PathFits, certify, fit_paths, range_poses
-from myoquat.analysis.fits.jumps import allowed_motions
+from myoquat.analysis.fits.poses import allowed_motions
 from myoquat.data import load_model, load_motion, load_paths
 from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import follow

@@ -7,7 +7,7 @@ import pytest
 
 from myoquat.analysis.fits import FitSettings, certify, cloud_poses, fit_joint_forces, fit_paths, range_poses
 from myoquat.analysis.fits.basis import Basis, crossings, select_terms
-from myoquat.analysis.fits.jumps import ARM_STEP
+from myoquat.analysis.fits.poses import ARM_STEP
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions

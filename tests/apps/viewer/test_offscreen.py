@@ -10,8 +10,7 @@ pytest.importorskip("viser", reason="needs the extra view")
 
 import myoquat as mq
 from myoquat.apps.command import main
-from myoquat.apps.viewer.films import film_of, installed_geometry, opened
-from myoquat.apps.viewer.offscreen import Painter
+from myoquat.apps.viewer.films import Painter, film_of, installed_geometry, opened
 from myoquat.apps.viewer.scene import Look, Scene, frames, widths
 from myoquat.data import Motion
 from tests.bodies import on_hinge
