@@ -55,11 +55,9 @@ class Quantities:
                 self.unknowns[name] = Unknown("z", iu.start + k)
             if flat is not None and nu:
                 self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
-        self.fields = {"coordinates": (*self.unknowns, *self.angles), "velocities": plant.velocity_names,
-                       "states": plant.state_names, "controls": plant.control_names}  # fmt: skip
-        for short, names in zip(("u", "w", "controls"), list(self.fields.values())[1:], strict=True):
-            for place, name in enumerate(names):
-                key = f"{FIELDS[short]}.{name}" if name in self.unknowns else name
+        for short, long in list(FIELDS.items())[1:]:
+            for place, name in enumerate(plant.names[long]):
+                key = f"{long}.{name}" if name in self.unknowns else name
                 self.unknowns[key] = Unknown(short, place)
 
     @property
@@ -96,7 +94,7 @@ class Quantities:
 
     def _field_of(self, name: str, where: str) -> tuple[str, str]:
         try:
-            return field_of(name, self.fields)
+            return field_of(name, self.plant.names)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
 

@@ -27,24 +27,23 @@ def largest_entry(x: Array) -> Array:
     return result
 
 
+SUMMED = ("signed sum", "poses beyond", "unexplained")
+GREATEST = ("max |error|", "relative", "scatter")
+
+
 @dataclass
 class Statistics:
-    """Errors of one comparison over all poses seen, against a scale per muscle and a condition number per pose."""
+    """Errors of one comparison over all poses seen, against a scale per muscle and a condition number per pose.
 
-    scale: Array  # (m,) largest entry of each muscle over all poses
+    scale      (m,) largest entry of each muscle over all poses
+    tolerance  of an error over scale and condition
+    row        the columns of a table, `MappingReport.to_text` says what they are; the worst muscle by its number
+    """
+
+    scale: Array
     tolerance: float
-    signed_sum: float = 0.0
-    largest: float = 0.0  # |error|
-    relative: float = 0.0  # |error| / scale
-    conditioned: float = 0.0  # |error| / (scale * condition)
-    exceeded: int = 0  # poses beyond tolerance * condition
-    unexplained: int = 0  # of these, poses beyond the scatter too
-    scatter: float = 0.0  # the largest scatter of a pose beyond
     count: int = 0
-    worst_pose: int = -1
-    worst_muscle: int = -1
-    worst_condition: float = 1.0
-    worst_q: Array = field(default_factory=lambda: np.zeros(0))
+    row: Record = field(default_factory=lambda: dict.fromkeys(SUMMED, 0) | dict.fromkeys(GREATEST, 0.0))
 
     def add(self, error: Array, condition: Array, q: Array, scatter: Callable[[Array], Array] | None = None) -> None:
         """Take in errors (n, joints, m, w) of the n next poses q (n, nq), with condition (n, joints).
@@ -52,51 +51,44 @@ class Statistics:
         scatter: gives (k, m) by how much J scatters through round-off at k poses, relative to its scale; without it
         there is none. An error that is not a number counts as infinite.
         """
-        self.signed_sum += float(error.sum())
         size = largest_entry(error)
         size[~np.isfinite(size)] = np.inf
         relative = size / self.scale
         bounded = relative / condition[..., None]
         per_pose = largest_entry(bounded.reshape(len(q), -1))
         beyond = np.flatnonzero(per_pose > self.tolerance)
-        self.exceeded += len(beyond)
-        self._explain(bounded, beyond, scatter)
-        self.largest = max(self.largest, float(size.max()))
-        self.relative = max(self.relative, float(relative.max()))
+        # poses beyond whose error is larger than the scatter of its muscle
+        unexplained, explained = len(beyond), 0.0
+        if scatter is not None and len(beyond):
+            limits, errors = np.maximum(scatter(beyond), self.tolerance), bounded[beyond]
+            unexplained = int(np.count_nonzero(~(errors <= limits[:, None]).all(axis=(1, 2))))
+            explained = np.where((errors > self.tolerance).any(axis=1), limits, 0.0).max()
+        for name, x in zip(SUMMED, (float(error.sum()), len(beyond), unexplained), strict=True):
+            self.row[name] += x
+        for name, x in zip(GREATEST, (size.max(), relative.max(), explained), strict=True):
+            self.row[name] = max(self.row[name], float(x))
         at = int(per_pose.argmax())
-        if per_pose[at] > self.conditioned or self.worst_pose < 0:
+        if per_pose[at] > self.row.get("per condition", -1.0):
             joint, muscle = np.unravel_index(int(bounded[at].argmax()), bounded[at].shape)
-            self.conditioned, self.worst_pose = float(per_pose[at]), self.count + at
-            self.worst_muscle, self.worst_condition = int(muscle), float(condition[at, joint])
-            self.worst_q = q[at].copy()
+            self.row |= {
+                "per condition": float(per_pose[at]),
+                "worst muscle": int(muscle),
+                "worst pose": self.count + at,
+                "condition there": float(condition[at, joint]),
+                "worst q": tuple(q[at].tolist()),
+            }
         self.count += len(q)
 
-    def _explain(self, bounded: Array, beyond: Array, scatter: Callable[[Array], Array] | None) -> None:
-        """Count the poses beyond whose error is larger than the scatter of its muscle."""
-        if scatter is None or not len(beyond):
-            self.unexplained += len(beyond)
-            return
-        limits, errors = np.maximum(scatter(beyond), self.tolerance), bounded[beyond]
-        self.unexplained += int(np.count_nonzero(~(errors <= limits[:, None]).all(axis=(1, 2))))
-        explained = np.where((errors > self.tolerance).any(axis=1), limits, 0.0)
-        self.scatter = max(self.scatter, float(explained.max()))
-
     def record(self, muscles: tuple[str, ...]) -> Record:
-        """The columns of a table."""
-        return {
-            "signed sum": self.signed_sum,
-            "max |error|": self.largest,
-            "relative": self.relative,
-            "per condition": self.conditioned,
-            "tolerance": self.tolerance,
-            "poses beyond": self.exceeded,
-            "unexplained": self.unexplained,
-            "scatter": self.scatter,
-            "worst muscle": muscles[self.worst_muscle],
-            "worst pose": self.worst_pose,
-            "condition there": self.worst_condition,
-            "worst q": tuple(self.worst_q.tolist()),
-        }
+        """The columns of a table, in their order."""
+        found = self.row | {"tolerance": self.tolerance, "worst muscle": muscles[self.row["worst muscle"]]}
+        return {name: found[name] for name in COLUMNS}
+
+
+COLUMNS = (
+    "signed sum", "max |error|", "relative", "per condition", "tolerance", "poses beyond", "unexplained", "scatter",
+    "worst muscle", "worst pose", "condition there", "worst q",
+)  # fmt: skip
 
 
 @dataclass(repr=False)

@@ -75,10 +75,10 @@ def test_errors_below_the_scatter_of_a_jacobian_are_explained():
 
     found.add(error, np.ones((4, 1)), np.zeros((4, 8)), scatter)
     assert seen == [[1, 2, 3]]
-    assert (found.exceeded, found.unexplained) == (3, 2)
-    assert found.scatter == 1.0
+    assert (found.row["poses beyond"], found.row["unexplained"]) == (3, 2)
+    assert found.row["scatter"] == 1.0
     found.add(error[:3], np.ones((3, 1)), np.zeros((3, 8)))
-    assert (found.exceeded, found.unexplained) == (5, 4)
+    assert (found.row["poses beyond"], found.row["unexplained"]) == (5, 4)
 
 
 def test_the_scatter_is_what_round_off_of_a_pose_changes():
