@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core import PATH, Array, check_types, frozen, pandas as pd, real_array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
@@ -61,8 +62,8 @@ def reserve_torques(model: Model, strength: float = 1.0, *, ground: bool | None 
     if not (np.isfinite(strength) and strength > 0):
         raise ValueError(f"strength must be positive, not {strength}")
     on_ground = units_on_ground(model.system)
-    names = drivable_coordinates(model, skip_driven=True)
-    return {velocity_of(model.system, name): float(strength) for name in names if ground in (None, name in on_ground)}
+    names, own = drivable_coordinates(model, skip_driven=True), own_velocities(model.system)
+    return {own[name]: float(strength) for name in names if ground in (None, name in on_ground)}
 
 
 def drivable_coordinates(model: Model, skip_driven: bool) -> list[str]:
@@ -74,8 +75,7 @@ def drivable_coordinates(model: Model, skip_driven: bool) -> list[str]:
 
 def own_velocities(system: ArticulatedSystem) -> dict[str, str]:
     """The velocity of every coordinate that has one of its own, by name."""
-    rows = {name: system.indices.velocities_of_coordinate(name) for name in system.coordinate_names}
-    return {name: system.velocity_names[own[0]] for name, own in rows.items() if len(own) == 1}
+    return {name: system.velocity_names[k] for name, k in velocity_of(system).items()}
 
 
 def units_on_ground(system: ArticulatedSystem) -> dict[str, str]:
@@ -86,12 +86,6 @@ def units_on_ground(system: ArticulatedSystem) -> dict[str, str]:
         if body.parent == system.ground
         for name, unit in zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True)
     }
-
-
-def velocity_of(system: ArticulatedSystem, coordinate: str) -> str:
-    """The name of the velocity of a coordinate."""
-    rows: Array = np.atleast_1d(system.indices.velocities_of_coordinate(coordinate))
-    return system.velocity_names[int(rows[0])]
 
 
 COLUMNS = ("states", "controls", "input_controls", "multipliers", "derivatives", "slacks")  # in the order of a file

@@ -8,6 +8,7 @@ import click
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, smooth
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.analysis.motion.smoothing import smooth_angles
+from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools.sections import angle_units
 from myoquat.apps.report import Section, summary_of
@@ -81,7 +82,7 @@ def command(given: Any) -> None:
 def _driven(model: Model, patterns: tuple[str, ...]) -> list[str]:
     """The velocities and coordinates that names and patterns fit; ValueError for one that fits nothing."""
     system, found = model.system, dict[str, None]()
-    rates = [name for name in system.coordinate_names if len(system.indices.velocities_of_coordinate(name)) == 1]
+    rates = velocity_of(system)
     known = [*rates, *(name for name in system.velocity_names if name.removesuffix("_dot") not in rates)]
     for pattern in patterns:
         fitting = [name for name in known if fnmatchcase(name, pattern) or fnmatchcase(f"{name}_dot", pattern)]

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.moco import (
-    drivable_coordinates,
-    joint_names,
-    own_velocities,
-    units_on_ground,
-    velocity_of,
-)
+from myoquat.analysis.control.moco import drivable_coordinates, joint_names, own_velocities, units_on_ground
 from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core import frozen, pandas as pd
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
@@ -198,7 +192,8 @@ class Reading:
 
     def note_rates(self, element: Element, factors: Mapping[str, float]) -> None:
         """Note velocities of a goal that are an angular velocity in Moco, and rates here: those whose factor counts."""
-        rates = {velocity_of(self.model.system, name) for three in angular_triples(self.model) for name in three}
+        own = own_velocities(self.model.system)
+        rates = {own[name] for three in angular_triples(self.model) for name in three}
         if changed := sorted(name for name in rates if factors.get(name)):
             self.leave_out(element, f"{', '.join(changed)} are an angular velocity there, and rates of angles here")
 
@@ -358,8 +353,9 @@ def _add(found: Reading, operator: Element, word: str, forces: Mapping[str, floa
     """Add actuators, with Moco's names, to those coordinates of some forces that take a torque."""
     system, bound = found.model.system, text(operator, "bound", "")
     joints, skip_driven = joint_names(system), boolean(operator, "skip_coordinates_with_actuators", True)
+    own = own_velocities(system)
     for name in drivable_coordinates(found.model, skip_driven):
-        velocity, label = velocity_of(system, name), f"{word}_jointset_{joints[name]}_{name}"
+        velocity, label = own[name], f"{word}_jointset_{joints[name]}_{name}"
         if name not in forces or (skip_driven and velocity in found.added):
             continue
         scale = forces[name]

@@ -13,7 +13,7 @@ from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
 from myoquat.analysis.control.goals.forces import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
 from myoquat.analysis.control.ipopt import Ipopt, Progress
-from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, velocity_of
+from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, own_velocities
 from myoquat.analysis.control.problem import MAX_INTERVALS, Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
@@ -184,7 +184,7 @@ def _bounds_of_angular_speeds(
     """
     constraints: list[PathCondition | BoundaryConstraint] = []
     for angles in angular_triples(model):
-        rates = tuple(velocity_of(model.system, name) for name in angles)
+        rates = tuple(own_velocities(model.system)[name] for name in angles)
         for place in ("bounds", "initial", "final"):
             if not found[place].keys() & rates or (place == "bounds" and not (stated or given & set(rates))):
                 continue
@@ -303,7 +303,8 @@ def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
     own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
     held = model.locked | model.driven
     coordinates = (c for c in names.values.values() if c in held)
-    zeros: dict[str | None, float] = {name: 0.0 for c in coordinates for name in (c, velocity_of(model.system, c))}
+    rates = own_velocities(model.system)
+    zeros: dict[str | None, float] = {name: 0.0 for c in coordinates for name in (c, rates[c])}
     chosen = {label: names.state(label) for label in table if names.state(label)}
     reading.check_used(root, table, {*chosen.values()}, "allow_unused_references")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
