@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 from myoquat.apps.viewer.films import Painter, opened
 from myoquat.apps.viewer.scene import Look, frames
 from myoquat.core import Array, ArrayLike, check_type, check_types, real_array
+from myoquat.joints.ranges import check_state
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
@@ -267,13 +268,8 @@ def _checked_actions(
 ) -> Array:
     """actions (*states, a) in [-1, 1] of the muscles and controls `names` (a,). ValueError for another shape or numbers
     that are not finite."""
-    checked, shape = real_array(label, actions), (*states, len(names))
-    if checked.shape != shape:
-        raise ValueError(f"{label} must have shape {shape}, not {checked.shape}")
-    if not np.isfinite(checked).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(checked))[0])
-        raise ValueError(f"{label}{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
-    return np.clip(checked, -1.0, 1.0)
+    checked = real_array(label, actions, (*states, len(names)))
+    return np.clip(check_state(label, checked, tuple(names)), -1.0, 1.0)
 
 
 class Environment(gymnasium.Env[Array, Array]):

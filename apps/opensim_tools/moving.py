@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control.moco import joint_names
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
@@ -389,9 +390,10 @@ def state_columns(
     """Value and speed of every coordinate by OpenSim's path, of a model whose velocities are rates of coordinates, each
     times `scale`. Speeds of some joints are an angular velocity there (`Coordinate.angular`), unless not `angular`."""
     system, speeds = model.system, angular_velocities(model, q, u) if angular else u
-    joints = [body.joint_name or body.name for body in system.bodies for _ in body.names_of_coordinates]
-    names = zip(joints, system.coordinate_names, strict=True)
-    labels = [f"/jointset/{joint}/{name}/{part}" for joint, name in names for part in ("value", "speed")]
+    joints = joint_names(system)
+    labels = [
+        f"/jointset/{joints[name]}/{name}/{part}" for name in system.coordinate_names for part in ("value", "speed")
+    ]
     return labelled(labels, np.stack([q * scale, speeds * scale], axis=-1).reshape(len(q), -1))
 
 

@@ -292,7 +292,7 @@ def test_wrong_actions_raise_named_errors():
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(REST)
     envs.reset(seed=0)
-    with pytest.raises(ValueError, match=r"actions must have shape \(2, 3\), not \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"actions must have the shape \(2, 3\), not \(3, 2\)"):
         envs.step(np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"actions\[1, 2\] \(motor\) is nan"):
         envs.step(np.array([[0.0, 0, 0], [0, 0, np.nan]]))
