@@ -135,10 +135,8 @@ class MocoTrajectory:
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", check_time(self.time))
         for group in COLUMNS:
-            given = {name: real_array(name, x) for name, x in getattr(self, group).items()}
-            for name, x in given.items():
-                if x.shape != self.time.shape:
-                    raise ValueError(f"{group}: {name!r} has shape {x.shape}; expected {self.time.shape}, as time")
+            columns = getattr(self, group).items()
+            given = {name: real_array(f"{group}: {name}", x, self.time.shape) for name, x in columns}
             object.__setattr__(self, group, given)
 
     def to_dataframe(self) -> "pd.DataFrame":

@@ -390,10 +390,8 @@ def state_columns(
     """Value and speed of every coordinate by OpenSim's path, of a model whose velocities are rates of coordinates, each
     times `scale`. Speeds of some joints are an angular velocity there (`Coordinate.angular`), unless not `angular`."""
     system, speeds = model.system, angular_velocities(model, q, u) if angular else u
-    joints = joint_names(system)
-    labels = [
-        f"/jointset/{joints[name]}/{name}/{part}" for name in system.coordinate_names for part in ("value", "speed")
-    ]
+    joints, names = joint_names(system), system.coordinate_names
+    labels = [f"/jointset/{joints[name]}/{name}/{part}" for name in names for part in ("value", "speed")]
     return labelled(labels, np.stack([q * scale, speeds * scale], axis=-1).reshape(len(q), -1))
 
 

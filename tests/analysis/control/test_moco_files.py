@@ -128,7 +128,7 @@ def test_wrong_files_and_guesses_are_rejected(problem, trajectory, tmp_path):
     short = replace(trajectory, time=trajectory.time / 2)
     with pytest.raises(ValueError, match=r"the trajectory covers 0 to 0.25 s; the motion lasts from 0 to 0.5 s"):
         problem.solve(short)
-    with pytest.raises(ValueError, match=re.escape("controls: 'motor' has shape (2,); expected (3,), as time")):
+    with pytest.raises(ValueError, match=re.escape("controls: motor must have the shape (3,), not (2,)")):
         MocoTrajectory([0.0, 1.0, 2.0], controls={"motor": [0.0, 1.0]})
     table = mq.data.motion_from_states(problem.model, [0.0, 1.0], [[0.1], [0.2]])
     mq.data.save_table(table, tmp_path / "motion.sto")
