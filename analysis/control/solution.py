@@ -101,15 +101,6 @@ def refined(found: MeasuredMesh, order: int, settings: Refinement) -> Array | No
     return np.append(np.concatenate(pieces), 1.0)
 
 
-def mesh_lines(meshes: tuple[MeasuredMesh, ...]) -> list[str]:
-    """The meshes in words."""
-    return [
-        f"Mesh of {len(m.errors)} intervals: greatest error of an interval {m.largest:.2g}, from "
-        f"{m.mesh[(k := int(np.argmax(m.errors)))]:.3g} to {m.mesh[k + 1]:.3g} of the duration"
-        for m in meshes
-    ]
-
-
 STIFF_TOLERANCE = 1e-7  # of simulations with elastic tendons
 END_OFFSET = 1e-9  # of an interval: distance from its ends at which the controls are evaluated
 
@@ -194,22 +185,6 @@ def run_forward(
     found, ends = np.array(q), np.array(rest)
     errors = np.concatenate([plant.displacement(poses, found), ends - others], axis=1)
     return Forward(time, found, ends[:, :n], ends[:, n:], errors)
-
-
-def interval_errors(
-    statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
-) -> Array:
-    """(n,) the error of every interval: its controls, simulated from the state at its start, beside the state at its
-    end.
-
-    It is the greatest difference of pose, velocities and states, each over 1 plus its greatest value along the motion.
-    NaN where a simulation fails. ValueError for a prescribed motion.
-    """
-    plant, (q, *others) = statement.plant, states
-    found = run_forward(statement, time, states, controls, rtol, anew=True).error[1:]
-    moved = plant.displacement(np.broadcast_to(q[0], q.shape), q)
-    scale = 1.0 + np.abs(np.concatenate([moved, *others], axis=1)).max(axis=0)
-    return np.max(np.abs(found) / scale, axis=1)
 
 
 # ---- The solution ------------------------------------------------------------------------------------------------
@@ -635,7 +610,13 @@ class Solution(Shown, Curves, Solved):
             )
         each = ", ".join(f"{name} {error:.2g}" for name, error in self.norm_errors.items())
         lines += [*self.explanation.lines(), f"Greatest error of |Q|: {each or '0'}."]
-        return "\n".join([*lines, *mesh_lines(self.meshes)])
+        for m in self.meshes:
+            k = int(np.argmax(m.errors))
+            lines.append(
+                f"Mesh of {len(m.errors)} intervals: greatest error of an interval {m.largest:.2g}, from "
+                f"{m.mesh[k]:.3g} to {m.mesh[k + 1]:.3g} of the duration"
+            )
+        return "\n".join(lines)
 
     def _obstacles(self) -> list[str]:
         """Controls that are at a bound at most of their points, so that what is asked for may be beyond them, and what
@@ -674,9 +655,17 @@ class Solution(Shown, Curves, Solved):
         return run_forward(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def interval_errors(self, rtol: float = 1e-9) -> Array:
-        """(n,) the measured error of every interval, as `Refinement` defines it. A forward simulation of the controls
-        from the state at its start is compared with the state at its end."""
-        return interval_errors(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
+        """(n,) the measured error of every interval: its controls are simulated from the state at its start, and
+        compared with the state at its end.
+
+        It is the greatest difference of pose, velocities and states, each over 1 plus its greatest value along the
+        motion. NaN where a simulation fails. ValueError for a prescribed motion.
+        """
+        q, plant = self.q, self._bound.plant
+        found = run_forward(self._bound, self.time, (q, self.u, self.states), self.controls_at, rtol, anew=True)
+        moved = plant.displacement(np.broadcast_to(q[0], q.shape), q)
+        scale = 1.0 + np.abs(np.concatenate([moved, self.u, self.states], axis=1)).max(axis=0)
+        return np.max(np.abs(found.error[1:]) / scale, axis=1)
 
     def at_sites(self, statement: Statement) -> Sites:
         """The motion at the sites of another mesh or transcription of the same problem. Unknown parameters count by
