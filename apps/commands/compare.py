@@ -41,12 +41,8 @@ OWN = (
 @options.ignore
 @options.option("--activation", 1.0, "Activation of all muscles, for forces.")
 @options.option("--tolerance", float, "Greatest relative difference with exit code 0.")
-@options.option("--report", options.PAGE, "Page with tables and curves: .html.")
-@options.option(
-    "--table",
-    options.Written(".csv", ".xlsx", ".parquet", ".mat"),
-    "A row per name and quantity: .csv, .xlsx, .parquet.",
-)
+@options.page("Show tables and curves")
+@options.rows("A row per name and quantity")
 @options.force
 def command(given: Any) -> None:
     """Compare the models FIRST and SECOND, files of any formats or models of the library, or FIRST with its engine.

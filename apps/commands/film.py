@@ -11,8 +11,8 @@ from myoquat.apps.commands import options
 @options.model
 @click.argument("motion", type=options.FILE)
 @click.argument("output", type=options.Written())
-@options.option("--compare", options.FILE, "Another motion, as a ghost.")
-@options.option("--loads", options.FILE, "Loads beside the motion: .xml, .c3d.")
+@options.compare
+@options.loads_beside
 @options.degrees
 @options.ignore
 @options.rotations

@@ -52,7 +52,7 @@ CSV = options.Written(".csv")
 @click.option("--curves", multiple=True, type=options.FILE, help="Curves over time (.mot, .sto, .csv).")
 @options.option("--cycles", CSV, "Store mean and deviation over the cycle: .csv.")
 @options.option("--events", CSV, "Store the events: .csv.")
-@options.option("--report", options.PAGE, "Show events, numbers and curves: .html.")
+@options.page("Show events, numbers and curves")
 @options.force
 def command(given: Any) -> None:
     """Find heel strikes and toe offs, and write the spatiotemporal parameters of gait as OUTPUT (.csv).

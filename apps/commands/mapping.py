@@ -27,7 +27,7 @@ from myoquat.data.files import write_text
 )
 @options.option("--muscle", str, "The muscle of the figures; by default the second one.")
 @options.option("--format suffix", ("png", "pdf", "svg"))
-@options.option("--report", options.PAGE, "Write one page with all of it: .html.")
+@options.page("Show all of it")
 @options.force
 def command(given: Any) -> None:
     """Compare all mappings between the muscle Jacobians of MODEL (the name of a library model, or a file).

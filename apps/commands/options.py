@@ -14,6 +14,7 @@ import numpy as np
 from myoquat.apps.report import Shown, check_report, write_report
 from myoquat.data import Motion, load_model, load_motion, save_table
 from myoquat.data.files import check_output
+from myoquat.data.tables import TABLE_FILES
 from myoquat.muscle import Model
 
 
@@ -139,6 +140,10 @@ force = option("--force", False, "Replace output files that exist.", is_eager=Tr
 external_loads = option("--loads", FILE, "External loads: OpenSim's ExternalLoads, .xml.")
 
 
+compare = option("--compare", FILE, "Another motion, as a ghost.")
+loads_beside = option("--loads", FILE, "Loads beside the motion: .xml, .c3d.")
+
+
 def no_filter(ctx: click.Context, param: click.Parameter, value: float) -> float | None:
     """The cutoff; None for a negative one."""
     return None if value < 0 else value
@@ -154,6 +159,11 @@ axes = option("--axes", str, "The laboratory's axes along which the model's lie,
 start = option("--start", -np.inf, "First time [s].", show_default=False)
 end = option("--end", np.inf, "Last time [s].", show_default=False)
 geometry = click.option("--geometry", multiple=True, type=FOLDER, help="A folder with geometry files.")
+
+
+def rows(words: str) -> Callable[..., Any]:
+    """The option of a table for spreadsheets and statistics programs."""
+    return option("--table", Written(*TABLE_FILES), f"{words}: .csv, .xlsx, .parquet.")
 
 
 def page(words: str) -> Callable[..., Any]:

@@ -43,7 +43,7 @@ def _axes_by_body(text: str) -> dict[str, str]:
 @options.axes
 @options.option("--mass", float, "Mass of the person [kg].")
 @options.option("--keep-masses", False, "Masses keep their proportions, whatever the sizes.")
-@options.option("--report", options.PAGE, "Show sizes, masses, errors of markers, the model: .html.")
+@options.page("Show sizes, masses, errors of markers, the model")
 @options.force
 def command(given: Any) -> None:
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).

@@ -20,12 +20,8 @@ from myoquat.kernels import Outcome
 @options.option("--block", int, "Samples per block; by default about 30 s of work.")
 @options.option("--scheduler", str, "Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
 @options.option("--timeout", 30.0, "Seconds within which the scheduler must answer.")
-@options.option(
-    "--table",
-    options.Written(".csv", ".xlsx", ".parquet", ".mat"),
-    "Also write a row per sample: .csv, .xlsx, .parquet.",
-)
-@options.option("--report", options.PAGE, "Show results and what moves them: .html.")
+@options.rows("Also write a row per sample")
+@options.page("Show results and what moves them")
 @options.force
 def command(given: Any) -> None:
     """Run the study in the TOML file STUDY.

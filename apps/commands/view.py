@@ -12,8 +12,8 @@ from myoquat.apps.commands import options
 @options.command("view")
 @options.model
 @click.argument("motion", required=False, type=options.FILE)
-@options.option("--compare", options.FILE, "Another motion, as a ghost.")
-@options.option("--loads", options.FILE, "Loads beside the motion: .xml, .c3d.")
+@options.compare
+@options.loads_beside
 @options.degrees
 @options.ignore
 @options.rotations
