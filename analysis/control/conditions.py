@@ -286,9 +286,8 @@ class Values:
 
 @frozen
 class Differences:
-    """a - sign b of pairs (a, b, sign) of quantities by name, a of the last point, or of the first one if `end` is 0,
-    and b of the first; and the rotation from the first to the last of pairs of quaternions by their slices of q: the
-    formula."""
+    """a - sign b of pairs (a, b, sign) of quantities by name, and the rotations of pairs of quaternions by their slices
+    of q, each from the first point to the last: the formula. If `end` is 0, a is of the first point too."""
 
     pairs: tuple[tuple[str, str, float], ...]
     balls: tuple[tuple[Slice, Slice], ...] = ()
