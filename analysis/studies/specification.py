@@ -37,6 +37,7 @@ from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.muscle import Model, Parameters
+from myoquat.muscle.parameters import parameter_index
 
 from .study_files import MuscleTrial
 from .summaries import check_summaries
@@ -84,10 +85,10 @@ def axes_of(model: Any, vary: Mapping[str, Any]) -> list[Axis]:
     Raises ValueError, naming the parameter, for values and distributions that cannot be.
     """
     axes: list[Axis] = []
-    first = 0
+    first, index = 0, parameter_index(model)
     for pattern, given in vary.items():
-        parameters = Parameters.of(model, pattern)
-        columns = tuple(range(first, first + len(parameters.names)))
+        names = index.find(pattern)
+        columns = tuple(range(first, first + len(names)))
         first += len(columns)
         table = dict(given) if isinstance(given, Mapping) else {"values": given}
         relative, together = (table.pop(key, False) for key in ("relative", "together"))
@@ -95,13 +96,12 @@ def axes_of(model: Any, vary: Mapping[str, Any]) -> list[Axis]:
             if not isinstance(value, bool):
                 raise ValueError(f"{pattern}: {key} is true or false, not {value!r}")
         content = _content(pattern, table)
-        for name, own in zip(parameters.names, parameters.defaults, strict=True) if relative else ():
+        for name in names if relative else ():
+            own = index.locations[name].value
             if np.isnan(own) or own == 0:
                 state = "open" if np.isnan(own) else "zero"
                 raise ValueError(f"{name}: the model's own value is {state}; relative to it there is nothing to vary")
-        groups = (
-            [(pattern, columns)] if together else [(n, (k,)) for n, k in zip(parameters.names, columns, strict=True)]
-        )
+        groups = [(pattern, columns)] if together else [(n, (k,)) for n, k in zip(names, columns, strict=True)]
         axes += [Axis(name, group, relative, **content) for name, group in groups]
     return axes
 
