@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -75,11 +76,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"\"kind\"", "data/motions/motion.py"): "the name of a level of columns in tables that users keep",
     (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
 }
-# Words in small, mixed and capital letters, alone or between underscores and capitals; longer words aside
-FOUND = re.compile(
-    rf"(?<![A-Za-z])({'|'.join(WORDS)})(?![a-z])|({'|'.join(map(str.capitalize, WORDS))})(?![a-z])"
-    rf"|(?<![A-Z])({'|'.join(map(str.upper, WORDS))})(?![A-Za-z])"
-)
 
 
 @dataclass(frozen=True)
@@ -108,6 +104,12 @@ def files(paths: tuple[Path, ...] = ()) -> list[Path]:
     return sorted(file for file in kept if file.resolve() != Path(__file__).resolve())
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def statements(tree: ast.Module) -> Iterator[ast.AST]:
     """The module and all its statements, nested ones included, in the order of `ast.walk`: a fifth of its nodes."""
     queue: deque[ast.AST] = deque([tree])
@@ -117,13 +119,22 @@ def statements(tree: ast.Module) -> Iterator[ast.AST]:
         queue += [x for x in ast.iter_child_nodes(node) if isinstance(x, ast.stmt | ast.ExceptHandler | ast.match_case)]
 
 
+@cache
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Words in small, mixed and capital letters, alone or between underscores and capitals, and all phrases."""
+    forms = [rf"(?<![A-Za-z]){x}(?![a-z])|{x.capitalize()}(?![a-z])|(?<![A-Z]){x.upper()}(?![A-Za-z])" for x in words]
+    return re.compile("|".join([*forms, *(f"(?i:{phrase})" for phrase in PHRASES)]))
+
+
 def _of_file(file: Path) -> Iterator[Use]:
-    path = file.resolve().relative_to(ROOT).as_posix()
-    allowed = re.compile("|".join(f"(?:{pattern})" for pattern, start in ALLOWED if path.startswith(start)))
-    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), start=1):
-        words = allowed.sub(" ", line)
-        yield from (Use(path, number, found[0].lower()) for found in FOUND.finditer(words))
-        yield from (Use(path, number, phrase) for phrase in PHRASES if re.search(phrase, words.lower()))
+    path, text = file.resolve().relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
+    small = text.lower()
+    sought = _pattern(tuple(word for word in WORDS if word in small))
+    if sought.search(text):
+        allowed = re.compile("|".join(f"(?:{pattern})" for pattern, start in ALLOWED if path.startswith(start)))
+        for number, line in enumerate(text.split("\n"), start=1):
+            for found in sought.finditer(allowed.sub(" ", line)):
+                yield Use(path, number, next((x for x in PHRASES if re.fullmatch(x, found[0], re.I)), found[0].lower()))
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.language import WORDS, statements, uses
+from tests.language import WORDS, parsed, statements, uses
 from tests.sentences import LONGEST, long_sentences
 
 ROOT = Path(__file__).parents[1]
@@ -27,11 +27,6 @@ EVERYTHING = [*OURS, *ROOT.glob("tests/**/*.py")]
 LONGEST_FUNCTION, PARAMETERS, PUBLIC_PARAMETERS = 80, 8, 10
 RECORDS = {"inputs", "options", "output", "prior", "solver"}  # arguments that hold options in place of single ones
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@cache
-def parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 @cache

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.language import FOLDERS, PAGES, ROOT, files, statements
+from tests.language import FOLDERS, PAGES, ROOT, files, parsed, statements
 
 __all__ = ["LONGEST", "Sentence", "long_sentences", "main", "sentences"]
 
@@ -63,16 +63,18 @@ def _texts(paths: tuple[Path, ...]) -> list[Path]:
 
 def sentences(file: Path) -> Iterator[Sentence]:
     """The sentences of a page, of a notebook, or of the docstrings of a module."""
-    text = file.read_text(encoding="utf-8")
     path = file.resolve().relative_to(ROOT).as_posix()
-    parts = {".md": _paragraphs, ".py": _docstrings, ".ipynb": _notebook}[file.suffix](text)
-    for line, paragraph in parts:
+    for line, paragraph in {".md": _page, ".py": _docstrings, ".ipynb": _notebook}[file.suffix](file):
         yield from _split(path, line, paragraph)
 
 
-def _notebook(text: str) -> Iterator[tuple[int, list[str]]]:
+def _page(file: Path) -> Iterator[tuple[int, list[str]]]:
+    return _paragraphs(file.read_text(encoding="utf-8"))
+
+
+def _notebook(file: Path) -> Iterator[tuple[int, list[str]]]:
     """(number of the cell, paragraph) of the Markdown of a notebook."""
-    for number, cell in enumerate(json.loads(text)["cells"], start=1):
+    for number, cell in enumerate(json.loads(file.read_text(encoding="utf-8"))["cells"], start=1):
         if cell["cell_type"] == "markdown":
             yield from ((number, paragraph) for _, paragraph in _paragraphs("".join(cell["source"])))
 
@@ -113,9 +115,9 @@ def _paragraphs(text: str, start: int = 1) -> Iterator[tuple[int, list[str]]]:
             column = 0
 
 
-def _docstrings(text: str) -> Iterator[tuple[int, list[str]]]:
+def _docstrings(file: Path) -> Iterator[tuple[int, list[str]]]:
     """(line, paragraph) of the prose of all docstrings."""
-    for node in statements(ast.parse(text)):
+    for node in statements(parsed(file)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _paragraphs(ast.get_docstring(node) or "", node.body[0].lineno if node.body else 1)
 
