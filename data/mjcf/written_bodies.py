@@ -272,7 +272,7 @@ class Tree:
         side = np.zeros(3) if wrap.holds_inside else wrap.ahead
         if wrap.hint is not None:
             differences.append("hints of wrapping surfaces, written as sides")
-            side = np.array(wrap.hint) * wrap.across
+            side = np.where(np.arange(3) < wrap.axes, wrap.hint, 0.0)
             side = side / np.linalg.norm(side)
         for difference in differences:
             self.unwritten.count(difference, called)

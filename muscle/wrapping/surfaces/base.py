@@ -161,7 +161,7 @@ class Wrap(Record, ABC):
     kind: ClassVar[str] = "wrap"
     shape: ClassVar[str] = "wrap"  # the solid that it bounds: "sphere", "cylinder", "ellipsoid" or "torus"
     rules: ClassVar[tuple[str, ...]] = ("shortest",)
-    across: ClassVar[tuple[float, float, float]] = (1.0, 1.0, 1.0)  # 1 for axes of its frame that tell a side
+    axes: ClassVar[int] = 3  # how many axes of its frame tell a side
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANT_AXES)
@@ -193,7 +193,7 @@ class Wrap(Record, ABC):
 
     def tells_side(self, hint: tuple[float, ...]) -> bool:
         """Whether a path can be passed on the side of a point of the surface's frame, or need not be."""
-        return not self._sided or any(x * own for x, own in zip(hint, self.across, strict=True))
+        return not self._sided or any(hint[: self.axes])
 
     def sizes(self) -> dict[str, float]:
         """The lengths [m] that make the shape, by name; all must be positive."""

@@ -11,8 +11,8 @@ from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .base import Contact, Geodesic, Line, Near
-from .circle import SURFACE_TOLERANCE, Direction, Plane, RoundWrap, Winding, among_surfaces, inner, outer, tangent
-from .vectors import nearest, unit
+from .circle import RoundWrap, Winding, among_surfaces, outer, quarter_turn, way_round
+from .vectors import pair
 
 
 @frozen(kw_only=True)
@@ -45,7 +45,7 @@ class WrapCylinder(RoundWrap):
 
     kind: ClassVar[str] = "cylinder"
     shape: ClassVar[str] = "cylinder"
-    across: ClassVar[tuple[float, float, float]] = (1.0, 1.0, 0.0)
+    axes: ClassVar[int] = 2
     quadrants: ClassVar[tuple[str, ...]] = ("+x", "-x", "+y", "-y")
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
@@ -54,50 +54,43 @@ class WrapCylinder(RoundWrap):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         winding = self._winding(A, B, line)
-        run = self.radius * winding.angle
-        flat = winding.before + run + winding.after
+        run, (before, after) = self.radius * winding.angle, (winding.straight[..., k] for k in range(2))
+        flat = before + run + after
         slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
-        zP = A[..., 2] + slope * winding.before
-        zQ = zP if self.holds_inside else B[..., 2] - slope * winding.after
+        zP = A[..., 2] + slope * before
+        zQ = zP if self.holds_inside else B[..., 2] - slope * after
         half = np.inf if self.holds_inside else self.length / 2
         beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
-        P, Q = (np.stack([*winding.P, zP], axis=-1), np.stack([*winding.Q, zQ], axis=-1))
+        points = np.concatenate([winding.points, np.stack([zP, zQ], axis=-1)[..., None]], axis=-1)
         arc = run * np.sqrt(1 + slope * slope)
         # the touching end nearer to the middle decides
         to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
-        jump = np.stack([np.minimum(x, to_end) for x in winding.jump], axis=-1)
-        return Contact(winding.on & ~beyond, P, Q, arc, winding.inside, jump, winding.missed)
+        jump = np.minimum(winding.jump, to_end[..., None])
+        return Contact(
+            winding.on & ~beyond, points[..., 0, :], points[..., 1, :], arc, winding.inside, jump, winding.missed
+        )
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         """The path across the axis."""
-        hint, ahead = None if self.hint is None else as_array(self.hint), self._side(line)
-        (a, b), over = across((A, B)), None if hint is None else (hint[..., 0], hint[..., 1])
-        winding = self.string(a, b, ahead, over)
+        ends, ahead = pair(A[..., :2], B[..., :2]), self._side(line)
+        winding = self.string(ends, ahead, None if self.hint is None else as_array(self.hint)[..., :2])
         if self.sided and line is not None and ahead is not None:
-            return replace(winding, jump=among_surfaces(winding.jump, (a, b), across(line), ahead))
+            line_ends = pair(*(x[..., :2] for x in line))
+            return replace(winding, jump=among_surfaces(winding.jump, ends, line_ends, ahead))
         return winding
 
-    def _side(self, line: Line | None) -> Direction | None:
-        """The direction across the axis on whose side the path passes."""
+    def _side(self, line: Line | None) -> Array | None:
+        """(..., 2) the direction across the axis on whose side the path passes."""
         if self.ahead is not None:
-            return self.ahead[0], self.ahead[1]
+            return self.ahead[:2]
         if line is None:
             return None
-        a, b = across(line)
-        sign = np.where(outer(a, b) < 0, -1.0, 1.0)
-        return sign * (b[1] - a[1]), sign * (a[0] - b[0])
+        a, b = (x[..., :2] for x in line)
+        return np.where(outer(a, b) < 0, -1.0, 1.0)[..., None] * quarter_turn(a - b)
 
     @property
     def sided(self) -> bool:
         return self.ahead is not None and self.rule == "shortest"
-
-    def in_the_way(self, A: Array, B: Array) -> Array:
-        """Beyond the ends of the cylinder too."""
-        ahead = self.ahead
-        assert ahead is not None  # as it is sided
-        across = np.array(self.across)
-        through: Array = self.holds(nearest(A * across, B * across))
-        return through & ((dot(A, ahead) > 0) | (dot(B, ahead) > 0))
 
     @property
     def divides(self) -> bool:
@@ -134,22 +127,15 @@ class WrapCylinder(RoundWrap):
         between an end ahead and an end behind (`WrapCylinder::wrapLine` of OpenSim 4.6)."""
         ahead = self._side(None)
         assert ahead is not None  # as it is sided
-        (a, b), winding = across((A, B)), self._winding(A, B, None)
-        d = b[0] - a[0], b[1] - a[1]
-        front, step = inner(ahead, a), inner(ahead, d)
-        nearest = front * inner(d, d) - inner(a, d) * step
-        free = (front * (front + step) < 0) & (nearest < 0)
-        left, right, left_end, right_end = (
-            inner(ahead, p) > 0
-            for p in (
-                tangent(x, straight, self.radius, sense)
-                for x, straight in ((a, winding.before), (b, winding.after))
-                for sense in (1.0, -1.0)
-            )
-        )
+        ends, winding = pair(A[..., :2], B[..., :2]), self._winding(A, B, None)
+        a, d = ends[..., 0, :], ends[..., 1, :] - ends[..., 0, :]
+        front, step = dot(ahead, a), dot(ahead, d)
+        free = (front * (front + step) < 0) & (front * dot(d, d) - dot(a, d) * step < 0)
+        first, second = (dot(ahead, way_round(ends, self.radius, sense)[1]) > 0 for sense in (1.0, -1.0))
+        left, right, left_end, right_end = first[..., 0], second[..., 0], second[..., 1], first[..., 1]
         turns_left = np.where(left != right, left, ~left_end & (left | right_end))
         known = left | right | left_end | right_end
-        ours = a[0] * winding.P[1] - a[1] * winding.P[0] > 0
+        ours = outer(a, winding.points[..., 0, :]) > 0
         other = (known & (turns_left != ours)) | (ours & (winding.angle > np.pi))
         found: Array = np.where(winding.on, other, free)
         return found
@@ -162,19 +148,6 @@ class WrapCylinder(RoundWrap):
         z = np.minimum(np.maximum(z, -half), half)
         return np.stack([0.0 * z, 0.0 * z, z], axis=-1)
 
-    def holds(self, x: Array) -> Array:
-        """Beyond the ends of the cylinder too."""
-        result: Array = (
-            x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] <= (1 - SURFACE_TOLERANCE) * self.radius * self.radius
-        )
-        return result
-
-    def onto(self, x: Array) -> Array:
-        return np.concatenate([as_array(self.radius)[..., None] * unit(x[..., :2]), x[..., 2:]], axis=-1)
-
-    def normal(self, P: Array) -> Array:
-        return np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
-
     def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:
         s, R = length[..., 0], as_array(self.radius)
         angle = s * (P[..., 0] * t[..., 1] - P[..., 1] * t[..., 0]) / (R * R)
@@ -185,9 +158,3 @@ class WrapCylinder(RoundWrap):
         )
         rise = np.stack([0.0 * s, 0.0 * s, s * t[..., 2]], axis=-1)
         return Geodesic(x + rise, v, 1.0 + 0.0 * s, 0.0 * s, s, 1.0 + 0.0 * s)
-
-
-def across(line: Line) -> tuple[Plane, Plane]:
-    """Two points as seen along the axis."""
-    A, B = line
-    return (A[..., 0], A[..., 1]), (B[..., 0], B[..., 1])

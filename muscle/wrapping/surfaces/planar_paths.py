@@ -64,7 +64,7 @@ class Chord:
         d = unit(b - a)
         foot = a - dot(a, d)[..., None] * d
         height = size(foot)
-        w = np.where((height > CENTRAL_CHORD_HEIGHT)[..., None], direction(foot), plane_of(a, b)[1])
+        w = np.where((height > CENTRAL_CHORD_HEIGHT)[..., None], direction(foot), plane_of(a, b)[..., 1, :])
         v = cross(d, w)
         D, W, V = (x * radii for x in (d, w, v))
         products = dot(D, D), dot(D, W), dot(D, V), dot(W, W), dot(W, V), dot(V, V)

@@ -10,8 +10,13 @@ from myoquat.joints.vectors import cross, dot
 gauss_nodes = cache(np.polynomial.legendre.leggauss)  # NumPy solves for them at every call
 
 
-def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
-    """(..., 3) two orthonormal directions of the plane through A, B and the origin, the first along A.
+def pair(A: Array, B: Array) -> Array:
+    """(..., 2, n) two vectors (..., n), with the batch axes of both."""
+    return np.stack(np.broadcast_arrays(A, B, subok=True), axis=-2)
+
+
+def plane_of(A: Array, B: Array) -> Array:
+    """(..., 2, 3) two orthonormal directions of the plane through A, B and the origin, the first along A.
 
     Where A and B lie on one line through the origin every plane would do, and one is taken.
     """
@@ -20,7 +25,7 @@ def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
     A = np.where((dot(A, A) > 0)[..., None], A, np.array([1.0, 0.0, 0.0]))
     n = np.where(plane[..., None], n, cross(A, _least_along(A)))
     side = cross(n, A)
-    return unit(A), unit(side)
+    return pair(unit(A), unit(side))
 
 
 def _least_along(A: Array) -> Array:
@@ -73,8 +78,3 @@ def nearest(A: Array, B: Array) -> Array:
     share = np.minimum(np.maximum(-dot(A, d) / np.where(square > 0, square, 1.0), 0.0), 1.0)
     result: Array = A + share[..., None] * d
     return result
-
-
-def project(x: Array, e1: Array, e2: Array) -> tuple[Array, Array]:
-    """The components of x in the plane of two directions."""
-    return dot(e1, x), dot(e2, x)
