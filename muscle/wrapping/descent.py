@@ -124,12 +124,12 @@ class _State:
     goes_on: Array
 
 
-def descended(begin: Found, known: Known, fixed: Array, newton: Array) -> Found:
+def descended(begin: Found, known: Known, fixed: Array, newton: Array, where: Array) -> Found:
     """The path found from a start; where `fixed` (...), its order stays; where `newton` (...), that comes first."""
     zero = 0.0 * known.segment.start[..., 0]
     moves, wait = np.where(fixed, 0.0, float(MAX_MOVES)), np.where(newton, 0.0, 1.0)
     state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, fixed & ~fixed, always(zero))
-    found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS).found
+    found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS, where=where).found
     return replace(found, rank=_rank(found, known.segment))
 
 

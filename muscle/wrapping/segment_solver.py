@@ -28,11 +28,11 @@ from .surfaces.planar_paths import Chord
 from .surfaces.vectors import always, differ, nearest, size
 
 OPPOSITE = 0.5  # part of a turn
-PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid
+PLANES = 8  # through its neighbours, at equal angles, in which a path starts past a sphere or an ellipsoid
+TURNS = PLANES - 1  # of the plane in which the path is
 MAX_START_RATIO = 1.2  # of the lengths of a start in a plane and the path so far: of 63 that led on, one had 1.1
 SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
 MIN_WIDTH = 3e-4  # [1/rad] of the pencil over the segment's size, below which a minimum is about to end
-MAX_SLOPE = 1e-6  # at which a straight piece of a start may run into its surface: by less than 1e-12 of the size
 NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
 
 
@@ -128,7 +128,7 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
     if segment.dividing or _in_given_order(segment):
         one = one & ~longer
     else:  # there are no other starts where the straight line meets this surface alone
-        one = one & (~longer | ~(touches_several([c.on for c in contacts]) | _passes_around(lone)))
+        one = one & ~(longer & touches_several([c.on for c in contacts]))
     some = one & reduce(or_, over)  # a straight line that touches none is clear
     beside, clear = _beside(lone, some)
     contacts = [choose(some & ~x, c, own) for x, c, own in zip(over, beside, contacts, strict=True)]
@@ -142,13 +142,6 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
         c = Contact(c.on, unit * c.P, unit * c.Q, scale * c.arc, c.inside | through, jump, c.missed, place)
         found.append(choose(turned, c.reversed, c))
     return tuple(found), searched & best.unsolved
-
-
-def _searched(problem: tuple[Segment, tuple["_Alone", ...], Order]) -> tuple[Found, Array]:
-    """The best path of a segment, from the paths over its surfaces alone and the order of these at first, and whether
-    (...) its length may jump nearby."""
-    search = _shortest(*problem)
-    return search.best, _beside_a_jump(search, problem[0])
 
 
 def _beside(route: Route, where: Array) -> tuple[list[Contact], Array]:
@@ -273,43 +266,64 @@ class _Alone:
 
 
 @frozen
-class _Sides:
-    """The starts of one selection of sides.
+class _Starts:
+    """What the starts of a segment are made of.
 
-    segment  with these sides
-    order    (...) each, the order of the surfaces along the path at the start
+    segment  with the sides of the straight line
+    order    (...) each, the order of the surfaces along the path
     alone    the paths over each surface alone
-    bound    (...) the length of the longest of them without a side, or of the one on the sides of the straight line
-    again    (...) whether the sides are those of the straight line again, with another order
+    turned   those over each surface that divides, on its opposite side
     """
 
     segment: Segment
     order: Order
     alone: tuple[_Alone, ...]
-    bound: Array
-    again: Array
+    turned: tuple[_Alone, ...]
+
+    @property
+    def selections(self) -> list[tuple[int, ...]]:
+        """Which surfaces are passed on the side opposite to that of the straight line: none, each one that divides,
+        each two, and so on. At the end it is none again, in the order of the path found, or with a ring in the
+        reverse order."""
+        dividing = self.segment.dividing
+        found = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
+        return [*found, ()] if dividing or self.reverses else found
+
+    @property
+    def reverses(self) -> bool:
+        """Whether a path through a ring comes to the surfaces in any of two orders."""
+        surfaces = self.segment.types
+        return any(own.ring for own in surfaces) and all(own.hint is None for own in surfaces)
 
     @property
     def singles(self) -> int:
-        """How many starts over single surfaces there are: the longest, and each one."""
+        """How many starts over single surfaces a selection has: the longest, and each one."""
         return len(self.alone) + 1
 
-    @property
-    def planes(self) -> int:
-        """How many starts in planes there are."""
-        return PLANES * len(_bundles(self.segment))
+    def bound(self, opposite: Sequence[int]) -> Array:
+        """(...) the length of the longest path over a single surface without a side, on these sides."""
+        dividing = self.segment.dividing
+        of_round = [self.alone[i].length for i in self.segment.round]
+        of_long = [self.turned[k].length if i in opposite else self.alone[i].length for k, i in enumerate(dividing)]
+        return reduce(np.maximum, [*of_round, *of_long], 0.0 * self.segment.start[..., 0])
 
 
 @frozen
 class _Search:
     """The search.
 
+    sides     (...) the number of the selection of sides that is tried
+    number    (...) of the next start on these
     best      the shortest path so far
+    here      the shortest one on these sides
     given_up  (...) the length of the shortest one that is not the answer, though it is shorter
     other     (...) the length of the shortest other local minimum
     """
 
+    sides: Array
+    number: Array
     best: Found
+    here: Found
     given_up: Array
     other: Array
 
@@ -318,72 +332,22 @@ class _Search:
         return (self.best.rank != 0) | (self.best.length > bound + SAME_LENGTH)
 
 
-@frozen
-class _Tries:
-    """The search on one selection of sides.
-
-    search   as far as it is
-    here     the shortest path on these sides
-    guesses  (..., planes) the lengths of the starts in planes, bundle by bundle; infinite for those that are not used
-    number   (...) of the next start, -1 where there is none
-    """
-
-    search: _Search
-    here: Found
-    guesses: Array
-    number: Array
-
-
-def _bundles(segment: Segment) -> list[tuple[int, bool]]:
-    """The bundles of planes: a sphere or ellipsoid that the path passes in them, and whether they go through its
-    neighbours on the path, or else through the ends."""
-    return [(i, neighbours) for i in segment.round for neighbours in (True, False)]
-
-
-def _through_ring(segment: Segment) -> bool:
-    """Whether a path through a ring comes to the surfaces in any of two orders."""
-    return any(own.ring for own in segment.types) and all(own.hint is None for own in segment.types)
-
-
-def _shortest(segment: Segment, alone: tuple[_Alone, ...], order: Order) -> _Search:
-    """The search after all starts.
-
-    Surfaces that divide are passed on the sides of the straight line, then each one on its opposite side, each two, and
-    so on. At the end the sides are again those of the straight line. The path found may come to the surfaces in another
-    order, or to a ring against the given order.
-    """
-    zero, none, dividing = 0.0 * segment.start[..., 0], Contact.none(0.0 * segment.start), segment.dividing
+def _searched(problem: tuple[Segment, tuple[_Alone, ...], Order]) -> tuple[Found, Array]:
+    """The best path of a segment, from the paths over its surfaces alone and the order of these at first, and whether
+    (...) its length may jump nearby."""
+    segment, alone, order = problem
+    zero, none = 0.0 * segment.start[..., 0], Contact.none(0.0 * segment.start)
+    opposite = replace(segment, opposite=tuple(~x for x in segment.opposite))
+    starts = _Starts(segment, order, alone, tuple(_over_one(opposite, i) for i in segment.dividing))
     nothing = Found.none(Route(segment, (none,) * len(alone), (zero,) * len(alone)))
-    search = _Search(nothing, zero + np.inf, zero + np.inf)
-    turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
-    other = {i: _over_one(turned, i) for i in dividing}
-    selections = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
-    least = zero
-    for n, own in enumerate([*selections, ()] if dividing or _through_ring(segment) else selections):
-        best, here = search.best, [other[i] if i in own else x for i, x in enumerate(alone)]
-        bound = reduce(np.maximum, [here[i].length for i in (*segment.round, *dividing)], least)
-        least = least if n else bound
-        asked = search.may_be_shortened(bound)
-        for i in own:  # a surface touched on neither side has one
-            asked = asked & ((alone[i].length > 0) | ((best.rank == 0) & (other[i].length > 0)) | best.on[i])
-        again, first = order, always(zero)
-        if n >= len(selections) and _through_ring(segment):
-            again = tuple(float(len(order) - 1) - x for x in order)
-        elif n >= len(selections):
-            again = best.order
-            elsewhere = reduce(or_, [x != y for x, y in zip(again, order, strict=True)])
-            asked = asked & elsewhere & reduce(or_, best.opposite)
-        opposite = tuple(first & (i in own) for i in dividing)
-        last = first & (n >= len(selections))
-        sides = _Sides(replace(segment, opposite=opposite), again, tuple(here), bound, last)
-        begin = _Tries(search, search.best, zero[..., None] + np.full(sides.planes, np.inf), zero)
-        steps = 2 * (sides.singles + sides.planes)
-        search = while_loop(_any_start, _tried, begin, sides, max_steps=steps, where=asked | (n == 0)).search
-    return search
+    begin = _Search(zero, zero, nothing, nothing, zero + np.inf, zero + np.inf)
+    steps = len(starts.selections) * (starts.singles + TURNS * len(segment.round))
+    search = while_loop(_goes_on, _tried, begin, starts, max_steps=steps)
+    return search.best, _beside_a_jump(search, segment)
 
 
-def _any_start(tries: _Tries) -> Array:
-    result: Array = tries.number >= 0
+def _goes_on(search: _Search) -> Array:
+    result: Array = search.sides < np.inf
     return result
 
 
@@ -395,42 +359,68 @@ def _over_one(segment: Segment, number: int) -> _Alone:
     return _Alone.of(segment, number, c)
 
 
-def _tried(tries: _Tries, sides: _Sides) -> _Tries:
+def _tried(search: _Search, starts: _Starts) -> _Search:
     """The search after the start of its number."""
-    segment, here, number, contacts = sides.segment, tries.here, tries.number, []
-    before, none, in_plane = tries.search, Contact.none(0.0 * segment.start), number >= float(sides.singles)
-    for i, (own, longest) in enumerate(zip(sides.alone, _longest(sides.alone), strict=True)):
+    number, here, best, alone, order = search.number, search.here, search.best, list(starts.alone), starts.order
+    never, chosen = ~always(number), [search.sides == float(n) for n in range(len(starts.selections))]
+    opposite = []
+    for i, turned in zip(starts.segment.dividing, starts.turned, strict=True):
+        opposite.append(reduce(or_, [x for x, own in zip(chosen, starts.selections, strict=True) if i in own]))
+        alone[i] = choose(opposite[-1], turned, alone[i])
+    segment, again = replace(starts.segment, opposite=tuple(opposite)), never
+    if opposite or starts.reverses:
+        again = chosen[-1]
+        reverse = tuple(float(len(order) - 1) - x for x in order)
+        order = choose(again, reverse if starts.reverses else best.order, order)
+    in_plane, none, contacts = number >= float(starts.singles), Contact.none(0.0 * segment.start), []
+    for i, (own, longest) in enumerate(zip(alone, _longest(alone), strict=True)):
         contacts.append(choose(((number == 0.0) & longest) | (number == float(i + 1)), own.contact, none))
-    route, planar = Route(segment, tuple(contacts), choose(in_plane, here.order, sides.order)), ~always(number)
+    route, planar, skipped = Route(segment, tuple(contacts), choose(in_plane, here.order, order)), never, never
     if segment.round:
-        start, planar = _in_plane(here.route(segment), number - float(sides.singles), in_plane)
-        route = replace(route, contacts=choose(planar, start.contacts, route.contacts))
-    route, best = replace(route, order=_freely_placed(route)), before.best
+        start, planar = _in_plane(here.route(segment), number - float(starts.singles), in_plane)
+        route = replace(route, contacts=choose(in_plane, start.contacts, route.contacts))
+        limit = np.where(best.unsolved, np.inf, MAX_START_RATIO * best.length)
+        skipped = in_plane & ~(planar & (route.length <= limit))
+    route = replace(route, order=_freely_placed(route))
     known = Known(segment, best.contacts, np.where(best.rank == 0, best.length, np.inf), best.rank < np.inf)
-    found = descended(Found.none(route), known, ~always(number) | _in_given_order(segment), planar)
-    shorter = _is_better(found, here)
-    search = _compared(before, found, segment)
-    if _through_ring(segment):  # in the other order a path that is no better tells nothing
-        other, given_up = choose(sides.again, (before.other, before.given_up), (search.other, search.given_up))
-        search = replace(search, other=other, given_up=given_up)
-    shortened = planar & (route.length < (1.0 - NEARLY_AS_SHORT) * search.best.length)  # no shortest path is longer
-    bound = np.where(call_where(_is_clear, route, shortened, ~always(number)), route.length, np.inf)
-    search = replace(search, given_up=np.minimum(search.given_up, bound))
-    others = shorter & in_plane  # the planes through the neighbours on it are others
-    number = np.where(others, float(sides.singles - 1), number)
-    here = choose((tries.number == 0.0) | shorter, found, here)
-    return _with_next(replace(tries, search=search, here=here, number=number), sides)
+    found = descended(Found.none(route), known, never | _in_given_order(segment), planar, ~skipped)
+    shorter = _is_better(found, here) & ~skipped
+    compared = _compared(search, found, segment)
+    if starts.reverses:  # in the other order only a start in a plane tells more
+        again = again & ~(in_plane & _is_better(found, best))
+        other, given_up = choose(again, (search.other, search.given_up), (compared.other, compared.given_up))
+        compared = replace(compared, other=other, given_up=given_up)
+    search = choose(skipped, search, compared)
+    here = choose((number == 0.0) | shorter, found, here)
+    return _with_next(replace(search, here=here, number=number), starts, alone)
 
 
-def _is_clear(route: Route) -> Array:
-    """(...) whether a start is a path past all surfaces. No shortest path is longer than that."""
-    segment, (P, Q), clear = route.segment, route.tangent_points, always(route.length)
-    for i, (placed, c) in enumerate(zip(segment.surfaces, route.contacts, strict=True)):
-        for x, own, beside in zip((c.P, c.Q), (P[i], Q[i]), route.neighbours(i), strict=True):
-            n, d = placed.wrap.normal(x), beside - x
-            out = dot(d, n) >= -MAX_SLOPE * size(d) * size(n)
-            clear = clear & (~c.on | (out & ~segment.inside_another(i, own, segment.acts)))
-    return clear & _beside(route, clear)[1]
+def _with_next(search: _Search, starts: _Starts, alone: Sequence[_Alone]) -> _Search:
+    """The search with the next start, and endless `sides` where there is none."""
+    segment, best, on, never = starts.segment, search.best, search.here.on, ~always(search.number)
+    curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], never)
+    usable = [never, *((x.length > 0) & ~own for x, own in zip(alone, _longest(alone), strict=True))]
+    number = _following(search.number, [*usable, *[curved] * (TURNS * len(segment.round))])
+    asked = []
+    for n, own in enumerate(starts.selections):
+        open_ = search.may_be_shortened(starts.bound(own))
+        number = np.where((search.sides == float(n)) & ~open_, np.inf, number)
+        if n and not own and not starts.reverses:
+            elsewhere = reduce(or_, [x != y for x, y in zip(best.order, starts.order, strict=True)])
+            open_ = open_ & elsewhere & reduce(or_, best.opposite)
+        for i in own:  # a surface touched on neither side has one
+            turned = starts.turned[segment.dividing.index(i)].length > 0
+            open_ = open_ & ((starts.alone[i].length > 0) | ((best.rank == 0) & turned) | best.on[i])
+        asked.append(open_)
+    done = number == np.inf
+    sides = np.where(done, _following(search.sides, asked), search.sides)
+    return replace(search, sides=sides, number=np.where(done, 0.0, number))
+
+
+def _following(number: Array, usable: Sequence[Array]) -> Array:
+    """(...) the first number above this one that is usable; infinite where there is none."""
+    candidates = [np.where(x & (number < float(n)), float(n), np.inf) for n, x in enumerate(usable)]
+    return reduce(np.minimum, candidates)
 
 
 def _longest(alone: Sequence[_Alone]) -> Flags:
@@ -495,101 +485,34 @@ def _is_better(found: Found, best: Found) -> Array:
     return better
 
 
-def _with_next(tries: _Tries, sides: _Sides) -> _Tries:
-    """The search with the number of the next start, -1 where there is none."""
-    segment, number, best, on = sides.segment, tries.number, tries.search.best, tries.here.on
-    open_, singles = tries.search.may_be_shortened(sides.bound), float(sides.singles)
-    starts = [(x.length > 0) & ~own for x, own in zip(sides.alone, _longest(sides.alone), strict=True)]
-    curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
-    left = reduce(or_, [x & (number < float(m)) for m, x in enumerate(starts, 1)])
-    guesses = tries.guesses
-    if segment.round:
-        asked = open_ & curved & ~left & (number < singles)
-        guesses = np.where(asked[..., None], _measured(tries.here.route(segment), asked), guesses)
-    # past surfaces that seem to overlap, many starts would lead to no path
-    least = reduce(np.minimum, [guesses[..., k] for k in range(sides.planes)], np.inf + 0.0 * number)
-    limit = np.where(best.unsolved, np.inf, np.where(best.rank == 0, MAX_START_RATIO * best.length, least))
-    short = (guesses < np.inf) & (guesses <= limit[..., None])
-    starts += [curved & short[..., k] for k in range(sides.planes)]
-    following = reduce(
-        np.minimum, [np.where(x & (number < float(m)), float(m), np.inf) for m, x in enumerate(starts, 1)]
-    )
-    return replace(tries, guesses=guesses, number=np.where(open_ & (following < np.inf), following, -1.0))
-
-
 # ---- planes --------------------------------------------------------------------------------------------------
 
 
-def _measured(route: Route, where: Array) -> Array:
-    """(..., planes) the lengths of the starts in planes, `where` (...) they are asked for.
+def _in_plane(route: Route, number: Array, where: Array) -> tuple[Route, Array]:
+    """A path that passes a sphere or an ellipsoid in another plane through its neighbours on the path, and (...)
+    whether there is one.
 
-    They are infinite but for those that are shorter than those in the planes beside them that touch no fewer surfaces.
+    The `number` (...) counts the planes, surface by surface. A plane is turned from the one through the centre. The
+    path touches the other surfaces where the shortest paths to its tangent points do. On the side opposite to that of
+    the path it touches them as before, since the surface may hold its neighbours there.
     """
-    zero, used, bundles = 0.0 * route.segment.start[..., 0], [], _bundles(route.segment)
-    count = PLANES * len(bundles)
-    none = zero[..., None] + np.zeros(count)
-    begin = none + np.inf, none, zero
-    lengths, counts, _ = while_loop(_planes_left, _next_in_plane, begin, route, max_steps=count, where=where)
-    for n, (_, neighbours) in enumerate(bundles):
-        planes = [(lengths[..., k], counts[..., k]) for k in range(n * PLANES, (n + 1) * PLANES)]
-        for k, (length, touched) in enumerate(planes):
-            (before, fewer), (behind, less) = planes[k - 1], planes[(k + 1) % PLANES]
-            chosen = ((length < before) | (touched > fewer)) & ((length <= behind) | (touched > less))
-            if neighbours and k == 0:  # nearly the plane of the path
-                chosen = ~always(zero)
-            elif neighbours and k in (PLANES // 4, PLANES // 2, PLANES - PLANES // 4):
-                # Between its neighbours the path may slip back from there. With others, which follow it, it may stay.
-                chosen = planes[0][0] >= 0
-            used.append(np.where(chosen, length, np.inf))
-    return np.stack(used, axis=-1)
-
-
-def _planes_left(guesses: tuple[Array, Array, Array]) -> Array:
-    result: Array = guesses[2] < guesses[0].shape[-1]
-    return result
-
-
-def _next_in_plane(guesses: tuple[Array, Array, Array], route: Route) -> tuple[Array, Array, Array]:
-    """The lengths (..., planes) of starts in planes, infinite where there is none, how many surfaces each touches, and
-    how many planes (...) are done: one more."""
-    lengths, counts, number = guesses
-    start, exists = _in_plane(route, number, always(number))
-    mine = (number[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
-    touched = sum((np.where(x, 1.0, 0.0) for x in start.on), 0.0 * number)
-    measured, counted = (np.where(mine, x[..., None], y) for x, y in ((start.length, lengths), (touched, counts)))
-    return measured, counted, number + 1.0
-
-
-def _in_plane(route: Route, plane: Array, where: Array) -> tuple[Route, Array]:
-    """A path that passes a surface in a plane of a number (...), bundle by bundle, and (...) whether there is one.
-
-    The plane is turned from the one through the centre. The path touches the other surfaces where the shortest paths to
-    its tangent points do. On the side opposite to that of the path it touches them as before, since the surface may
-    hold its neighbours there.
-    """
-    segment, none = route.segment, Contact.none(0.0 * route.segment.start)
-    bundles = [(plane >= float(PLANES * i)) & (plane < float(PLANES * (i + 1))) for i in range(2 * len(segment.round))]
-    mine = {i: bundles[2 * k] | bundles[2 * k + 1] for k, i in enumerate(segment.round)}
-    turn = (plane - sum(np.where(x, float(PLANES * k), 0.0) for k, x in enumerate(bundles))) / PLANES
-    through_ends = reduce(or_, bundles[1::2])
-    route = replace(route, contacts=tuple(choose(through_ends, none, c) for c in route.contacts))
-    A, B, axes = segment.start, segment.end, 1.0 + 0.0 * segment.start
-    for i, here in mine.items():
-        half_axes = segment.surfaces[i].wrap.half_axes
+    segment, none, never, mine = route.segment, Contact.none(0.0 * route.segment.start), ~always(number), {}
+    A, B, axes, turn, acts = segment.start, segment.end, 1.0 + 0.0 * segment.start, number, never
+    for k, i in enumerate(segment.round):
+        half_axes, first = segment.surfaces[i].wrap.half_axes, float(TURNS * k)
         assert half_axes is not None  # the surface is round
-        own = *route.neighbours(i), half_axes
-        A, B, axes = (np.where(here[..., None], x, y) for x, y in zip(own, (A, B, axes), strict=True))
-    acts = reduce(or_, [here & segment.acts[i] for i, here in mine.items()])
-    guess = call_where(_plane_path, (A, B, turn, axes), where & acts, none)
-    exists = where & acts & guess.on
-    start = route
+        mine[i] = where & (number >= first) & (number < first + TURNS)
+        problem = *route.neighbours(i), half_axes
+        A, B, axes = (np.where(mine[i][..., None], x, y) for x, y in zip(problem, (A, B, axes), strict=True))
+        turn, acts = np.where(mine[i], (number - first + 1.0) / PLANES, turn), acts | (mine[i] & segment.acts[i])
+    guess = call_where(_plane_path, (A, B, turn, axes), acts, none)
+    start, asked = route, guess.on & (turn != OPPOSITE)
     for i, here in mine.items():
         start = start.touching(i, choose(here, guess, start.contacts[i]))
-    asked = exists & (through_ends | (turn != OPPOSITE))
     for j in range(len(route.contacts)):
         moves = asked & ~mine[j] if j in mine else asked
         start = start.touching(j, choose(moves, start.contact(j, moves, rough=True, raised=True), start.contacts[j]))
-    return start, exists
+    return start, guess.on
 
 
 def _plane_path(plane: tuple[Array, Array, Array, Array]) -> Contact:
@@ -622,37 +545,14 @@ def _beside_a_jump(search: _Search, segment: Segment) -> Array:
     asked = clear & (touches_several(on) | curved)
     lost = best.crosses | (search.given_up < length - SAME_LENGTH)
     route = best.route(segment)
-    ways = clear & _passes_around(route)
     tie: Array = search.other < (1.0 + NEARLY_AS_SHORT) * length
-    return tie | lost | ways | call_where(_is_saddle_point, route, asked, ~always(length))
+    return tie | lost | call_where(_is_saddle_point, route, asked, ~always(length))
 
 
 def _is_saddle_point(route: Route) -> Array:
     """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end."""
     result: Array = pencil_width(route) <= MIN_WIDTH
     return result
-
-
-def _passes_around(route: Route) -> Array:
-    """(...) whether a path runs past the front of a cylinder with a quadrant, with both neighbours behind, and another
-    surface may turn these.
-
-    The path touches that surface, or it is round and lies between the ends. Not all such ways are searched.
-    """
-    segment, around = route.segment, route.on[0] & ~route.on[0]
-    for i, own in enumerate(segment.types):
-        ahead = own.ahead
-        if own.sided and ahead is not None:
-            a, b = route.neighbours(i)
-            aside = np.array([-ahead[1], ahead[0], 0.0])
-            behind = (dot(a, ahead) < 0) & (dot(b, ahead) < 0) & (dot(a, aside) * dot(b, aside) > 0)
-            around = around | (route.on[i] & behind)
-    found = around & touches_several(route.on)
-    for i in segment.round if any(own.sided for own in segment.types) else ():
-        placed = segment.surfaces[i]
-        line = placed.seen(segment.start), placed.seen(segment.end)
-        found = found | placed.is_cut(line, around & segment.acts[i] & ~route.on[i])
-    return found
 
 
 def _near_planes(route: Route) -> list[Contact]:

@@ -195,16 +195,25 @@ def test_a_path_that_crosses_the_half_plane_behind_on_another_surface_is_flagged
     assert touched == 1 + clear
 
 
-def test_a_path_that_crosses_behind_on_another_surface_is_better_than_one_through_it():
-    """Past the front of the cylinder no path clears the sphere."""
+@pytest.mark.parametrize(
+    ("ends", "place", "turned", "clear"),
+    [
+        (((0.01337, 0.00186, -0.03944), (-0.05365, -0.0276, 0.07236)), (0.04031, -0.05733, 0.01624),
+         (0.00185, -0.8456785, 0.2885795, -0.4489392), False),
+        (((0.01855, -0.02911, -0.00134), (-0.09141, 0.00334, 0.02739)), (0.0013, -0.0508, -0.0077),
+         (0.6236696, 0.6408535, 0.2890779, -0.3417265), True),
+    ],
+)  # fmt: skip
+def test_a_path_that_crosses_behind_on_another_surface_is_better_than_one_through_it(ends, place, turned, clear):
+    """Past the front of the cylinder no path that clears the sphere is found, or one is that touches both."""
     sphere = WrapSphere(body="ground", radius=0.03)
-    cylinder = WrapCylinder(
-        body="ground", position=(0.0013, -0.0508, -0.0077), radius=0.009, length=0.07, quadrant="+x",
-        orientation=(0.6236696, 0.6408535, 0.2890779, -0.3417265),
-    )  # fmt: skip
-    start, end = np.array([[0.01855, -0.02911, -0.00134], [-0.09141, 0.00334, 0.02739]])
+    cylinder = WrapCylinder(body="ground", position=place, orientation=turned, radius=0.009, length=0.07, quadrant="+x")
+    start, end = np.array(ends)
     piece = certificate.solved((sphere, cylinder), start, end)[0]
-    assert [(bool(c.on), bool(c.inside)) for c in piece.contacts] == [(True, False), (False, False)]
+    on_sphere, on_cylinder = piece.contacts
+    assert [(bool(c.on), bool(c.inside)) for c in piece.contacts] == [(True, False), (clear, False)]
+    assert clear or cylinder.crossed(cylinder.seen(on_sphere.P), cylinder.seen(on_sphere.Q))
+    assert not clear or not sphere.cut(on_cylinder.Q, on_sphere.P)
     assert min(c.jump.min() for c in piece.contacts) == 0.0
 
 
