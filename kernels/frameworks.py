@@ -9,8 +9,9 @@ import numpy as np
 
 from myoquat.core import Array, frozen, jax, torch
 
+from .runtime.batch import bind
 from .runtime.kernel import Kernel
-from .tracing.tape import Shape
+from .tracing.tape import Shape, Signature
 
 
 @frozen
@@ -78,12 +79,7 @@ class Differentiable:
 
     def bound(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """One argument per input, in order. TypeError where one is missing, unknown or given twice."""
-        names = list(self.inputs)
-        given = dict(zip(names, arrays, strict=False))
-        if len(arrays) > len(names) or set(given) & set(named) or set(given) | set(named) != set(names):
-            got = [*(["by position"] * len(arrays)), *named]
-            raise TypeError(f"{self.name} takes the arrays {', '.join(names)}, not {got}")
-        return [{**given, **named}[name] for name in names]
+        return bind(Signature(self.name, dict(self.inputs), dict(self.outputs)), arrays, named)
 
     def batch(self, shapes: Sequence[Sequence[int]]) -> Shape:
         """The common batch shape of arguments. ValueError for shapes that do not fit."""
@@ -94,6 +90,14 @@ class Differentiable:
                 raise ValueError(f"{self.name}: {name} must have shape {('...', *wanted)}, not {tuple(shape)}")
             leading.append(tuple(shape[:split]))
         return np.broadcast_shapes(*leading)
+
+    def moved(self, jacobians: Sequence[Any], changes: Sequence[Any], batch: Shape) -> tuple[Any, ...]:
+        """The changes (*batch, *shape) of the outputs from those of the inputs, the first derivatives times these."""
+        columns = [dx.reshape((*batch, math.prod(s), 1)) for dx, s in zip(changes, self.inputs.values(), strict=True)]
+        rows = zip(self.flat_jacobians(jacobians), self.outputs.values(), strict=True)
+        return tuple(
+            sum(J @ dx for J, dx in zip(row, columns, strict=True)).reshape(batch + shape) for row, shape in rows
+        )
 
     def flat_jacobians(self, found: Sequence[Any]) -> list[list[Any]]:
         """The Jacobians, in one row per output, as matrices (..., numbers of output, numbers of input)."""
@@ -162,13 +166,8 @@ def _with_derivative(function: Differentiable) -> Callable[..., tuple[Any, ...]]
         return found
 
     def rule(arrays: tuple[Any, ...], changes: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        batch = batch_of(arrays[0])
-        columns = [dx.reshape((*batch, math.prod(s), 1)) for dx, s in zip(changes, shapes, strict=True)]
-        found = _with_derivative(function.value_and_jacobians())(*arrays)
-        values, rows = found[: len(function.outputs)], function.flat_jacobians(found[len(function.outputs) :])
-        sums = [sum(J @ dx for J, dx in zip(row, columns, strict=True)) for row in rows]
-        moved = (s.reshape(batch + shape) for s, shape in zip(sums, function.outputs.values(), strict=True))
-        return values, tuple(moved)
+        found, count = _with_derivative(function.value_and_jacobians())(*arrays), len(function.outputs)
+        return found[:count], function.moved(found[count:], changes, batch_of(arrays[0]))
 
     differentiable = jax.custom_jvp(call)
     differentiable.defjvp(rule)
@@ -226,12 +225,10 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
     def batch_of(tensor: Any) -> tuple[int, ...]:
         return tuple(tensor.shape[: tensor.ndim - len(shapes[0])])
 
-    def matrices(context: Any) -> tuple[tuple[int, ...], list[list[Any]]]:
+    def jacobians(context: Any) -> tuple[tuple[int, ...], Sequence[Any]]:
         """The batch shape and the Jacobians."""
-        tensors = context.saved_tensors[: len(shapes)]
-        kept = context.saved_tensors[len(shapes) :]
-        found = kept if slopes is not None else _autograd(function.jacobians())(*tensors)
-        return batch_of(tensors[0]), function.flat_jacobians(found)
+        tensors, kept = context.saved_tensors[: len(shapes)], context.saved_tensors[len(shapes) :]
+        return batch_of(tensors[0]), kept if slopes is not None else _autograd(function.jacobians())(*tensors)
 
     class Call(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -249,20 +246,20 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
 
         @staticmethod
         def backward(context: Any, *bars: Any) -> tuple[Any, ...]:
-            batch, rows = matrices(context)
+            batch, found = jacobians(context)
             flat = [bar.reshape((*batch, math.prod(s), 1)) for bar, s in zip(bars, outputs, strict=False)]
-            sums = _pulled_back(rows, flat)
-            return tuple(s.reshape(batch + shape) for s, shape in zip(sums, shapes, strict=True))
+            columns = zip(zip(*function.flat_jacobians(found), strict=True), shapes, strict=True)
+            return tuple(
+                sum(J.transpose(-1, -2) @ bar for J, bar in zip(column, flat, strict=True)).reshape(batch + shape)
+                for column, shape in columns
+            )
 
         @staticmethod
         def jvp(context: Any, *changes: Any) -> tuple[Any, ...]:
             tensors = context.saved_tensors
-            batch, rows = matrices(context)
+            batch, found = jacobians(context)
             known = [torch.zeros_like(x) if dx is None else dx for x, dx in zip(tensors, changes, strict=False)]
-            flat = [dx.reshape((*batch, math.prod(s), 1)) for dx, s in zip(known, shapes, strict=True)]
-            sums = [sum(J @ dx for J, dx in zip(row, flat, strict=True)) for row in rows]
-            moved = (s.reshape(batch + shape) for s, shape in zip(sums, outputs, strict=True))
-            return (*moved, *[None] * (len(given) - len(outputs)))
+            return (*function.moved(found, known, batch), *[None] * (len(given) - len(outputs)))
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[int | None, ...], *tensors: Any) -> tuple[Any, Any]:
@@ -276,12 +273,6 @@ def _autograd(function: Differentiable) -> Callable[..., tuple[Any, ...]]:
         return found[: len(outputs)]
 
     return apply
-
-
-def _pulled_back(rows: list[list[Any]], bars: list[Any]) -> list[Any]:
-    """Of every input the sum of J^T times columns, of all outputs."""
-    columns = zip(*rows, strict=True)
-    return [sum(J.transpose(-1, -2) @ bar for J, bar in zip(column, bars, strict=True)) for column in columns]
 
 
 def _first_axes(size: int, axes: tuple[int | None, ...], tensors: tuple[Any, ...]) -> list[Any]:

@@ -18,7 +18,7 @@ from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Construct, Pattern, Signature, Tape, Traced
 
-from .compaction import BLOCKS_PER_CALL, block_count, compact_loop, handed, loop_bytes
+from .compaction import BLOCKS_PER_CALL, compact_loop, loop_bytes
 from .driver import Port, write_driver
 from .ir import Builder, Module
 from .lower import Cells, emit_straight, is_long, write_rows
@@ -253,27 +253,20 @@ def _write_call(module: Module, name: str, frame: Frame, call: OutOfLineCall, ar
     return Call(function, slots_of_ports([given]), slots_of_ports([result]), cost, True, arrays)
 
 
-_OPERATIONS_PER_MOVED_NUMBER = 8  # of a step, for each number of its state and constants, from where moving lanes pays
-
-
 def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, around: Around) -> Call:
     """A loop on slots of its own, as a call of the one that is written once for all that do the same."""
     state, constants = loop.step.signature.input_sizes
     own = take_ports(frame, {"start": state, "given": constants, "where": 1, "result": state})
     step, cost, size = _shared(module, loop.step, "%state", "%constants", "%next")
     function, several = f"loop_{loop.identity()[:16]}", module.blocks > 1
-    short = not loop.step.has_solver and loop.step.operations < _OPERATIONS_PER_MOVED_NUMBER * (state + constants)
 
     def write() -> None:
         b = module.builder()
-        if several and short:
-            with b.loop(0, block_count(b, "%count")) as block:
-                _block_loop(b, step, loop, b.offset("%own", b.let(f"mul i64 {block}, %own_stride")), several)
-        elif several:
+        if several:
             numbers = f"ptr @{step}, i64 {state}, i64 {constants}, i64 {loop.count}"
             b.line(f"call void @{compact_loop(module)}(ptr %frame, i64 %count, ptr %own, i64 %own_stride, {numbers})")
         else:
-            _block_loop(b, step, loop, "%own", several)
+            _block_loop(b, step, loop)
         b.line("ret void")
         parameters = "ptr %frame, i64 %count, ptr %own, i64 %own_stride" if several else "ptr %frame, ptr %own"
         module.define(function, "void", parameters, b)
@@ -285,9 +278,9 @@ def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, around
     return Call(function, operands, results, cost.times(loop.count), True, arrays)
 
 
-def _block_loop(b: Builder, step: str, loop: WhileLoop, own: str, several: bool) -> None:
-    """The loop over one block of states, whose arrays lie at `own` one after the other: start, constants, where,
-    result. A step is taken until every lane is done. `several`: whether it could take several blocks.
+def _block_loop(b: Builder, step: str, loop: WhileLoop) -> None:
+    """The loop over one block of states, whose arrays lie at %own one after the other: start, constants, where, result.
+    A step is taken until every lane is done.
 
     States alternate between the result and where the start was, which no later code reads. The step finds the next
     state in a buffer of its own, at the frame, from where lanes that run take it. A lane that does not keeps the state
@@ -296,7 +289,7 @@ def _block_loop(b: Builder, step: str, loop: WhileLoop, own: str, several: bool)
     """
     state, constants = loop.step.signature.input_sizes
     at = itertools.accumulate([0, state, constants, 1])
-    start, given, running, result = (b.slot(own, slot) for slot in at)
+    start, given, running, result = (b.slot("%own", slot) for slot in at)
     port, chosen = Port(0, state), list[str]()
 
     def on() -> str:
@@ -310,9 +303,7 @@ def _block_loop(b: Builder, step: str, loop: WhileLoop, own: str, several: bool)
     with b.going(go):
         here, there = chosen
         taken, found = on(), there if b.lanes == 1 else "%frame"  # one lane runs whenever any does
-        arrays = f", i64 {b.lanes}{handed([(x, 0) for x in (here, given, found)])}"
-        passed = arrays if several else f", {listed([here, given, found])}"
-        b.line(f"call void @{step}(ptr {b.slot('%frame', state)}{passed})")
+        b.line(f"call void @{step}({listed([b.slot('%frame', state), here, given, found])})")
         for turn in slots.turns(b, state) if b.lanes > 1 else ():
             b.store(b.select(taken, b.load(turn(port)), b.load(turn(port, here))), turn(port, there))
         b.store(b.number(b.logic("and", taken, b.truth(b.load(b.slot(there, state - 1))))), running)

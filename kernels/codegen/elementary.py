@@ -98,21 +98,27 @@ def _log_of_positive(b: Builder, x: Value, correction: Value = 0.0) -> str:
 
 def log(b: Builder, x: Value) -> str:
     """ln(x); -inf at zero, NaN below."""
-    result = _log_of_positive(b, x)
+    return _at_edges(b, x, 0.0, _log_of_positive(b, x))
+
+
+def _at_edges(b: Builder, x: Value, pole: float, result: Value) -> str:
+    """A logarithm with its values at infinity, at its pole and below."""
     result = b.select(b.compare("oeq", x, math.inf), math.inf, result)
-    result = b.select(b.compare("oeq", x, 0.0), -math.inf, result)
-    return b.select(b.compare("ult", x, 0.0), math.nan, result)
+    result = b.select(b.compare("oeq", x, pole), -math.inf, result)
+    return b.select(b.compare("ult", x, pole), math.nan, result)
+
+
+def _one_more(b: Builder, x: Value) -> tuple[str, str]:
+    """(1 + x rounded, what the rounding lost)."""
+    total = b.add(x, 1.0)
+    large = b.compare("ogt", x, 1.0)
+    return total, b.select(large, b.sub(1.0, b.sub(total, x)), b.sub(x, b.sub(total, 1.0)))
 
 
 def log1p(b: Builder, x: Value) -> str:
     """ln(1 + x): ln of the rounded sum, plus what the rounding lost, over the sum."""
-    total = b.add(x, 1.0)
-    large = b.compare("ogt", x, 1.0)
-    lost = b.select(large, b.sub(1.0, b.sub(total, x)), b.sub(x, b.sub(total, 1.0)))
-    result = _log_of_positive(b, total, b.div(lost, total))
-    result = b.select(b.compare("oeq", x, math.inf), math.inf, result)
-    result = b.select(b.compare("oeq", x, -1.0), -math.inf, result)
-    result = b.select(b.compare("ult", x, -1.0), math.nan, result)
+    total, lost = _one_more(b, x)
+    result = _at_edges(b, x, -1.0, _log_of_positive(b, total, b.div(lost, total)))
     return b.select(b.compare("olt", b.abs(x), _MAX_LINEAR_ARGUMENT), x, result)
 
 
@@ -150,8 +156,7 @@ def asinh(b: Builder, x: Value) -> str:
     near = b.select(far, 1.0, a)
     square = b.mul(near, near)
     t = b.add(near, b.div(square, b.add(b.sqrt(b.add(square, 1.0)), 1.0)))
-    total = b.add(t, 1.0)
-    lost = b.select(b.compare("ogt", t, 1.0), b.sub(1.0, b.sub(total, t)), b.sub(t, b.sub(total, 1.0)))
+    total, lost = _one_more(b, t)
     correction = b.select(far, math.log(2.0), b.div(lost, total))
     result = _log_of_positive(b, b.select(far, a, total), correction)
     result = b.select(b.compare("oeq", a, math.inf), math.inf, result)

@@ -530,24 +530,13 @@ class Builder:
     @contextmanager
     def loop(self, first: str | int, last: str | int, step: int = 1) -> Iterator[str]:
         """The i64 counter of a loop: first, first + step, ... below last; the body is not entered if first >= last."""
-        head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
-        counter, successor = f"%i_{head}", f"%next_{head}"
-        before = self.block
-        self.jump(head)
-        at = len(self.lines) + 1
-        self.begin(head)
-        self.fork(self.let(f"icmp slt i64 {counter}, {last}"), body, end)
-        self.begin(body)
-        yield counter
-        self.line(f"{successor} = add i64 {counter}, {step}")
-        self.lines.insert(at, f"{counter} = phi i64 [{first}, %{before}], [{successor}, %{self.block}]")
-        self.jump(head)
-        self.begin(end)
+        with self.going(lambda counter: self.let(f"icmp slt i64 {counter}, {last}"), first, step) as counter:
+            yield counter
 
     @contextmanager
-    def going(self, go: Callable[[str], str]) -> Iterator[str]:
-        """The i64 counter of a loop from 0 on that is left as soon as go(counter), one i1, is false. What `go` has
-        computed stays known behind the loop."""
+    def going(self, go: Callable[[str], str], first: str | int = 0, step: int = 1) -> Iterator[str]:
+        """The i64 counter first, first + step, ... of a loop that is left as soon as go(counter), one i1, is false.
+        What `go` has computed stays known behind the loop."""
         head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
         counter, successor = f"%i_{head}", f"%next_{head}"
         before = self.block
@@ -557,7 +546,7 @@ class Builder:
         self.fork(go(counter), body, end)
         self.begin(body)
         yield counter
-        self.line(f"{successor} = add i64 {counter}, 1")
-        self.lines.insert(at, f"{counter} = phi i64 [0, %{before}], [{successor}, %{self.block}]")
+        self.line(f"{successor} = add i64 {counter}, {step}")
+        self.lines.insert(at, f"{counter} = phi i64 [{first}, %{before}], [{successor}, %{self.block}]")
         self.jump(head)
         self.begin(end)

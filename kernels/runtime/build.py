@@ -149,11 +149,7 @@ def assembly(recipe: Recipe, target: Target, lanes: int) -> str:
 def _circumstances(target: Target, lanes: int) -> dict[str, Any]:
     """All that machine code depends on beside the recipe."""
     return {
-        "cpu": target.cpu,
-        "features": target.features,
-        "triple": target.triple,
-        "fma": target.fma,
-        "optimization": target.optimization,
+        "target": asdict(target),
         "lanes": lanes,
         "system": platform.system(),
         "numpy": np.__version__,
