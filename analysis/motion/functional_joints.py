@@ -113,6 +113,12 @@ class _Joint:
         other = distal.at(self.in_distal)
         return np.where(np.isfinite(other), (own + other) / 2, own)
 
+    def _by_segment(self, columns: str, *others: Array) -> "pd.DataFrame":
+        """The point in each segment, and other columns."""
+        points = np.array([self.in_proximal] if self.in_distal is None else [self.in_proximal, self.in_distal])
+        index = pd.Index(["proximal", "distal"][: len(points)], name="segment")
+        return pd.DataFrame(np.hstack([points, *others]), index, columns.split())
+
     def added_to(self, markers: Markers, name: str) -> Markers:
         """A recording with the point as one more marker, so that `Measurement` and `inverse_kinematics` read it.
 
@@ -174,10 +180,7 @@ class JointCenter(_Joint):
 
     def to_dataframe(self) -> "pd.DataFrame":
         """The components "x", "y", "z" [m] and their standard errors, one row for each segment."""
-        rows = [self.in_proximal] if self.in_distal is None else [self.in_proximal, self.in_distal]
-        values = np.hstack([np.array(rows), self.deviations])
-        columns = ["x", "y", "z", "error_x", "error_y", "error_z"]
-        return pd.DataFrame(values, pd.Index(["proximal", "distal"][: len(rows)], name="segment"), columns)
+        return self._by_segment("x y z error_x error_y error_z", self.deviations)
 
 
 @frozen(eq=False)
@@ -214,11 +217,9 @@ class JointAxis(_Joint):
     def to_dataframe(self) -> "pd.DataFrame":
         """The point "x", "y", "z" and its error across the axis [m], the direction and its error [rad], a row for each
         segment."""
-        points = np.array([self.in_proximal, self.in_distal])
         directions = np.array([self.direction_proximal, self.direction_distal])
-        columns = ["x", "y", "z", "point_error", "direction_x", "direction_y", "direction_z", "error"]
-        values = np.hstack([points, self.point_deviations[:, None], directions, self.deviations[:, None]])
-        return pd.DataFrame(values, pd.Index(["proximal", "distal"], name="segment"), columns)
+        columns = "x y z point_error direction_x direction_y direction_z error"
+        return self._by_segment(columns, self.point_deviations[:, None], directions, self.deviations[:, None])
 
 
 def joint_center(

@@ -32,7 +32,7 @@ from .fitted import FittedMotion
 from .problem import PoseProblem
 from .solver import Frames, fit_frames
 from .structure import Sensor, split_couplers
-from .task_coordinates import task_coordinates, velocity_of
+from .task_coordinates import frames_in_lock, task_coordinates, velocity_of
 
 IN_LOCK = 1e-6  # sine of an angle's distance from its lock
 MAX_CACHED_PROBLEMS = 8  # problems whose names have been checked
@@ -164,11 +164,8 @@ def _warn_of_locked_tasks(problem: PoseProblem, wanted: Mapping[str, ArrayLike],
 
 def _warn_of_locks(motion: FittedMotion, problem: PoseProblem) -> None:
     """Warn with MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
-    for name, driver in {d.coupler.independent: d.driver for d in problem.driven if d.driver.ball}.items():
-        assert driver.ball is not None
-        angles = driver.ball.angles
-        locked = np.flatnonzero(angles.lock_sine(angles.values(motion.q[:, driver.ball.quaternion])) < IN_LOCK)
-        if len(locked):
+    for name, driver in {d.coupler.independent: d.driver for d in problem.driven}.items():
+        if len(locked := frames_in_lock(driver, motion.q, IN_LOCK)):
             led = ", ".join(repr(d.coupler.dependent) for d in problem.driven if d.coupler.independent == name)
             warnings.warn(
                 f"in {len(locked)} frames, first in frame {locked[0]} (time {motion.time[locked[0]]:g} s), the angle "

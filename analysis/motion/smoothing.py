@@ -93,9 +93,8 @@ class MotionConstraints:
         if not self.holonomic:
             return q
         structure = PoseStructure(self.system, (), (), (), self.couplers, self.locked, (), self.holonomic)
-        phi = ConstraintArrays(Constraints(self.system, self.holonomic))
         q = structure.bring(structure.allowed(q), time)
-        off = np.abs(phi.position(q, time)).max(axis=-1)
+        off = self._violation(time, q)
         if not (off <= PROJECTION_TOLERANCE).all():
             row = int(np.argmax(~(off <= PROJECTION_TOLERANCE)))
             raise ValueError(
@@ -103,6 +102,13 @@ class MotionConstraints:
                 f"off by {off[row]:.3g}. Fit the motion with them (inverse_kinematics), or take the model without them"
             )
         return q
+
+    def _violation(self, time: Array, q: Array) -> Array:
+        """(t,) the greatest |phi| of the holonomic constraints."""
+        if not self.holonomic:
+            return np.zeros(len(q))
+        phi = ConstraintArrays(Constraints(self.system, self.holonomic))
+        return np.abs(phi.position(q, time)).max(axis=-1)
 
     def projected(self, motion: Motion) -> Motion:
         """The motion with its poses, u and udot on the constraints and couplers."""
@@ -116,15 +122,12 @@ class MotionConstraints:
 
     def warn_if_violated(self, motion: Motion) -> None:
         """Warn with MotionWarning of a recorded motion that is off the holonomic constraints by more than 1e-4."""
-        if not self.holonomic:
-            return
-        time, phi = motion.time, ConstraintArrays(Constraints(self.system, self.holonomic))
-        off = np.abs(phi.position(motion.q, time))
+        off = self._violation(motion.time, motion.q)
         if off.max(initial=0.0) > MIN_REPORTED_VIOLATION:
-            row, k = np.unravel_index(int(np.argmax(off)), off.shape)
+            row = int(np.argmax(off))
             warnings.warn(
-                f"the motion is off the constraints of the model by up to {off[row, k]:.3g} (frame {row}, time "
-                f"{time[row]:g} s) and is moved onto them",
+                f"the motion is off the constraints of the model by up to {off[row]:.3g} (frame {row}, time "
+                f"{motion.time[row]:g} s) and is moved onto them",
                 MotionWarning,
                 stacklevel=3,
             )

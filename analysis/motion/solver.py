@@ -55,13 +55,11 @@ class _Solver:
     near    poses from nearby: what is tried need not be on the constraints
     far     poses from far
     assess  how good poses are
-    bring   poses brought onto the constraints, None without constraints
     """
 
     near: Callable[..., Array]
     far: Callable[..., Array]
     assess: Callable[..., tuple[Array, ...]]
-    bring: Callable[..., Array] | None
     problem: PoseProblem
 
     @classmethod
@@ -84,17 +82,15 @@ class _Solver:
 
         near = steps("pose_steps", False)
         assess: Any = compiled(("pose_errors", problem.key), assessed, {"q": problem.system.nq, "data": problem.size})
-        if problem.equations is None:
-            return cls(near, near, assess, None, problem)
-        return cls(near, steps("pose_steps_from_far", True), assess, problem.bring, problem)
+        return cls(near, near if problem.equations is None else steps("pose_steps_from_far", True), assess, problem)
 
     def onto(self, q: Array, data: Array) -> Array:
         """(..., nq) poses with bounds kept, couplers followed, and brought onto the constraints where that is possible
         nearby."""
         q = self.problem.allowed(q)
-        if self.bring is None:
+        if self.problem.equations is None:
             return q
-        found = self.bring(q, np.broadcast_to(self.problem.unpacked(data).time, q.shape[:-1]))
+        found = self.problem.bring(q, np.broadcast_to(self.problem.unpacked(data).time, q.shape[:-1]))
         finite = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(finite, found, q)
 
@@ -102,7 +98,7 @@ class _Solver:
         """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
         near = damping == NEAR_START_DAMPING
         found, size = self._run(self.near if near else self.far, q, data, damping)
-        for again in range(MAX_RESTARTS if self.bring is not None else 0):
+        for again in range(MAX_RESTARTS if self.problem.constraints else 0):
             rows = ~(size <= CONVERGED_STEP)
             if not rows.any():
                 break
@@ -122,7 +118,7 @@ class _Solver:
             z[open_] = solve(z[open_], data[open_])
         size = np.array(np.abs(at.v).max(axis=-1, initial=0.0))
         size[at.left > 0] = np.inf
-        if self.bring is not None:  # a step that is short because it is damped says nothing
+        if self.problem.constraints:  # a step that is short because it is damped says nothing
             size[at.damping > FAR_START_DAMPING] = np.inf
         return at.q.copy(), size
 

@@ -84,6 +84,14 @@ def coordinate_rates(place: Place, q: Array) -> tuple[Array, ...]:
     return (np.ones(()),)
 
 
+def frames_in_lock(place: Place, q: Array, sine: float) -> Array:
+    """The frames of q (t, nq) in which a coordinate is an angle whose distance from its lock has a lower sine."""
+    if place.ball is None:
+        return np.zeros(0, dtype=int)
+    angles = place.ball.angles
+    return np.flatnonzero(angles.lock_sine(angles.values(q[:, place.ball.quaternion])) < sine)
+
+
 def angle_period(place: Place) -> float:
     """The least shift [rad] of an angle of a quaternion by a full turn."""
     assert place.ball is not None

@@ -8,10 +8,10 @@ import numpy as np
 
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import (
-    Place,
     coordinate_rates,
     coordinate_value,
     driving_velocities,
+    frames_in_lock,
     task_coordinates,
     velocity_of,
 )
@@ -22,7 +22,6 @@ from myoquat.joints.constraints import Constraint
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import components
 from myoquat.muscle import Model, Parameters, path_jacobian
-from myoquat.muscle.coordinates import Coupler
 
 FORCED = ("system", "forces", "limits", "actuators", "inputs", "muscles")  # parts whose numbers leave a motion as it is
 
@@ -170,7 +169,12 @@ def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     followed, _ = split_couplers(system, model.couplers)
     for coupler in followed:
         driver = tasks[coupler.independent]
-        _check_unlocked(coupler, driver, q)
+        if len(locked := frames_in_lock(driver, q, GIMBAL_LOCK_SINE)):
+            raise ValueError(
+                f"at pose {locked[0]} the angle {coupler.independent!r}, which drives {coupler.dependent!r}, is in its "
+                "lock and has no rate. Leave this pose out, or take the model with the file's angles "
+                "(rotations='file')"
+            )
         slope = coupler.scale * coupler.function.slope(coordinate_value(driver, components(q)))
         row = rates[coupler.dependent]
         C[:, row] = 0.0
@@ -180,16 +184,3 @@ def _coupled(model: Model, q: Array) -> tuple[list[int], np.ndarray]:
     driven = {rates[coupler.dependent] for coupler in followed}
     free = [k for k in range(system.nu) if k not in held and k not in driven]
     return free, np.broadcast_to(C[:, :, free], (len(q), system.nu, len(free)))
-
-
-def _check_unlocked(coupler: Coupler, driver: Place, q: Array) -> None:
-    """ValueError at a pose in which the driver of a coupler is an angle in its lock."""
-    if driver.ball is None:
-        return
-    angles = driver.ball.angles
-    locked = np.flatnonzero(angles.lock_sine(angles.values(q[:, driver.ball.quaternion])) < GIMBAL_LOCK_SINE)
-    if len(locked):
-        raise ValueError(
-            f"at pose {locked[0]} the angle {coupler.independent!r}, which drives {coupler.dependent!r}, is in its "
-            "lock and has no rate. Leave this pose out, or take the model with the file's angles (rotations='file')"
-        )

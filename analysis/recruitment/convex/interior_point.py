@@ -9,6 +9,7 @@ All formulas run on leading axes. Those that `over_rows` calls are of some varia
 What belongs to a whole program has none; rows (..., r) have the equations, and then the cones one after the other.
 """
 
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from myoquat.joints.vectors import vecmat, vector
 from myoquat.kernels import while_loop
 from myoquat.kernels.control_flow.table_loop import over_rows
 
-from .program import Programs, Status
+from .program import Programs, Status, joined_rows
 
 ACCEPTABLE_FACTOR = 100.0  # times both tolerances: accepted where rounding errors end progress
 MAX_STALLED_STEPS = 15  # neither the distance from a solution nor the mean product falls in them
@@ -486,6 +487,19 @@ def _least_ratio(distance_change: Array, distance: Array, multiplier_change: Arr
     return np.minimum(ratios[..., 0], ratios[..., 1])
 
 
+def evaluated(
+    name: str, key: tuple[Hashable, ...], formula: Callable[..., Any], given: Mapping[str, Array], backend: str
+) -> dict[str, Array]:
+    """What a formula of arrays (k, ...) or (1, ...) returns by name, by its kernel, kept under the key, or in NumPy."""
+    if backend == "numpy":
+        with np.errstate(all="ignore"):  # of steps whose ends are not finite, and are not taken
+            found: dict[str, Array] = formula(*given.values())
+        return found
+    sizes = {part: np.shape(values)[1:] for part, values in given.items()}
+    kernel: Any = compiled((name, *key), formula, sizes, name=name)
+    return dict(zip(kernel.outputs, kernel(**given), strict=True))
+
+
 # ---- many programs -------------------------------------------------------------------------------------------
 
 
@@ -506,20 +520,13 @@ def solved_side_by_side(
     rows = [p.lower, p.upper, p.weights, p.powers]
     rows = [values[:1] if k and values.strides[0] == 0 else values for values in rows]  # those that all share
     max_weight = rows[2].max(axis=-1, initial=0.0)
-    given = [
-        p.A, p.G.reshape(k, -1, n), scale, np.concatenate([p.b, -p.h.reshape(k, -1)], axis=-1),
-        np.where(max_weight > 0, max_weight, 1.0), np.array([balance]), *rows,
-    ]  # fmt: skip
-    formula = InteriorPoint(shape)
-    if backend == "numpy":
-        with np.errstate(all="ignore"):  # of steps whose ends are not finite
-            found = tuple(formula.solve(*given).values())
-    else:
-        names = ("A", "G", "scale", "target", "max_weight", "balance", "lower", "upper", "weight", "power")
-        sizes = {name: np.shape(values)[1:] for name, values in zip(names, given, strict=True)}
-        found = compiled(("interior_point", shape), formula.solve, sizes, name="interior_point")(*given)
-    *best, off = found
-    ends = Ends(*map(np.array, best))  # some share numbers
-    is_near = (ends.status == Status.UNSOLVED) & (off <= ACCEPTABLE_FACTOR)
+    names = ("lower", "upper", "weight", "power")
+    given = {
+        "A": p.A, "G": p.G.reshape(k, -1, n), "scale": scale, "target": joined_rows(p.b, -p.h),
+        "max_weight": np.where(max_weight > 0, max_weight, 1.0), "balance": np.array([balance]),
+    } | dict(zip(names, rows, strict=True))  # fmt: skip
+    found = evaluated("interior_point", (shape,), InteriorPoint(shape).solve, given, backend)
+    ends = Ends(*(np.array(found[name]) for name in Ends._fields))  # some share numbers
+    is_near = (ends.status == Status.UNSOLVED) & (found["off"] <= ACCEPTABLE_FACTOR)
     status = np.where(is_near, Status.SOLVED, ends.status.astype(int))
     return ends._replace(status=status, steps=ends.steps.astype(int))

@@ -138,14 +138,13 @@ def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
         return scaled.solution(ends)
     program = scaled.applied(rows)
     nearest = _least_violation(program, backend)
-    proof = program.certificates(nearest.x, nearest.multipliers, nearest.price)[1]
-    refuted = rows[(proof > MIN_INFEASIBILITY_PROOF) | (ends.status[rows] == Status.INFEASIBLE)]
-    ends.x[refuted], ends.status[refuted] = nearest.x[np.isin(rows, refuted)], Status.INFEASIBLE
-    for name in ("multipliers", "price"):
-        getattr(ends, name)[rows[proof > MIN_INFEASIBILITY_PROOF]] = getattr(nearest, name)[
-            proof > MIN_INFEASIBILITY_PROOF
-        ]
-    ends.bound[refuted] = np.inf
+    proved = program.certificates(nearest.x, nearest.multipliers, nearest.price)[1] > MIN_INFEASIBILITY_PROOF
+    for of_ends, of_nearest in ((ends.multipliers, nearest.multipliers), (ends.price, nearest.price)):
+        of_ends[rows[proved]] = of_nearest[proved]
+    refuted = proved | (ends.status[rows] == Status.INFEASIBLE)
+    ends.x[rows[refuted]], ends.status[rows[refuted]], ends.bound[rows[refuted]] = (
+        nearest.x[refuted], Status.INFEASIBLE, np.inf,
+    )  # fmt: skip
     return scaled.solution(ends)
 
 

@@ -145,7 +145,7 @@ def calibrate_muscles(
     found = problem.solved()
     covariance = np.linalg.inv(found.jac.T @ found.jac)
     return Calibration(
-        model=problem.changed(model, problem.table(found.x, 0.0)),
+        model=with_factors(model, np.exp(problem.table(found.x))),
         factors=problem.labelled(np.exp(found.x)),
         deviations=problem.labelled(np.sqrt(np.diag(covariance))),
         errors=problem.errors(found.x),
@@ -207,6 +207,17 @@ def muscles_along(
     return chosen, C, path_lengths(model, motion.q), matvec(J, motion.speeds), -np.swapaxes(J @ C, -1, -2)
 
 
+def with_factors(model: Model, factors: Array) -> Model:
+    """A model with the numbers of its laws times factors (m, 3); a number whose factor is NaN stays."""
+    muscles = []
+    for muscle, row in zip(model.muscles, factors, strict=True):
+        law: Any = muscle.law
+        known = zip(FACTORS.values(), row, strict=True)
+        numbers = {field: float(getattr(law, field) * factor) for field, factor in known if np.isfinite(factor)}
+        muscles.append(replace(muscle, law=replace(law, **numbers)))
+    return replace(model, muscles=tuple(muscles))
+
+
 class _Problem:
     """Residuals of the logarithms of those factors (m, 3), by muscle and quantity, that are `varied`."""
 
@@ -240,28 +251,18 @@ class _Problem:
         along = fit(0 * self.sigma, method="dogbox", max_nfev=BOUND_EVALUATIONS)
         return along if along.success and along.cost <= inner.cost else fit(inner.x)
 
-    def table(self, values: Array, others: float = np.nan) -> Array:
-        """(m, 3) values of the factors that are varied, beside others."""
-        found = np.full(self.varied.shape, others)
+    def table(self, values: Array) -> Array:
+        """(m, 3) values of the factors that are varied, NaN for others."""
+        found = np.full(self.varied.shape, np.nan)
         found[self.varied] = values
         return found
 
     def labelled(self, values: Array) -> "pd.DataFrame":
         return pd.DataFrame(self.table(values), pd.Index(self.model.muscle_names), pd.Index(list(FACTORS)))
 
-    def changed(self, model: Model, x: Array) -> Model:
-        """A model with the numbers of its laws times the factors whose logarithms are x (m, 3)."""
-        muscles = []
-        for muscle, varied, factors in zip(model.muscles, self.varied, np.exp(x), strict=True):
-            law: Any = muscle.law
-            own = zip(FACTORS.values(), varied, factors, strict=True)
-            numbers = {field: float(getattr(law, field) * factor) for field, varies, factor in own if varies}
-            muscles.append(replace(muscle, law=replace(law, **numbers)))
-        return replace(model, muscles=tuple(muscles))
-
     def tensions(self, r: _Record, x: Array) -> Array:
         """(t, m) [N]."""
-        laws: list[Any] = [muscle.law for muscle in self.changed(self.model, x).muscles]
+        laws: list[Any] = [muscle.law for muscle in with_factors(self.model, np.exp(x)).muscles]
         along = zip(laws, r.lengths.T, r.speeds.T, r.activation.T, strict=True)
         return np.stack([law.force(l, v, a) for law, l, v, a in along], axis=-1)
 
@@ -270,11 +271,11 @@ class _Problem:
         return matvec(r.arms, self.tensions(r, x)) - r.needed
 
     def residual(self, z: Array) -> Array:
-        x = self.table(z, 0.0)
+        x = self.table(z)
         return np.concatenate([*((self.missing(r, x) / self.error).ravel() for r in self.records), z / self.sigma])
 
     def jacobian(self, z: Array) -> Array:
-        x, blocks = self.table(z, 0.0), []
+        x, blocks = self.table(z), []
         for r in self.records:  # a step of one quantity of all muscles at a time: each tension has its own factors
             slopes = [(self.tensions(r, x + h) - self.tensions(r, x - h)) / (2 * DIFFERENCE_STEP)
                       for h in DIFFERENCE_STEP * np.eye(len(FACTORS))]  # fmt: skip
@@ -286,7 +287,7 @@ class _Problem:
         """Root mean squares by velocity; trials may have others."""
         parts = []
         for r in self.records:
-            off = {"before": self.missing(r, self.table(0 * z, 0.0)), "after": self.missing(r, self.table(z, 0.0))}
+            off = {"before": self.missing(r, self.table(0 * z)), "after": self.missing(r, self.table(z))}
             named = {
                 name: pd.DataFrame(x, columns=pd.Index(r.names)) for name, x in {"needed": r.needed, **off}.items()
             }

@@ -55,13 +55,7 @@ def emg_activations(
         raise ValueError(f"delay must not be negative [s], but is {delay}")
     if not -5 <= shape <= 0:
         raise ValueError(f"shape must lie in [-5, 0], not {shape}")
-    if emg.units != "1":
-        raise ValueError(f"activations come from a normalized signal, not one in {emg.units}; Emg.normalized makes it")
-    outside = (emg.signal < 0) | (emg.signal > 1)
-    if outside.any():
-        row, k = (int(i) for i in np.argwhere(outside)[0])
-        value, at = emg.signal[row, k], emg.time[row]
-        raise ValueError(f"the signal of {emg.names[k]!r} is {value:.4g} at {at:.4g} s, but must lie in [0, 1]")
+    check_normalized(emg)
     signal = emg.signal
     if dynamics is not None:
         if np.isnan(signal).any():
@@ -70,6 +64,15 @@ def emg_activations(
         signal = followed(emg.time, signal, signal[:1], dynamics)
     late = replace(emg, time=emg.time + delay, signal=signal).resampled(emg.time, np.inf if dynamics else MAX_GAP_S)
     return late if shape == 0 else replace(late, signal=np.expm1(shape * late.signal) / np.expm1(shape))
+
+
+def check_normalized(emg: Emg) -> None:
+    """ValueError for a signal that is not normalized, with the first value outside [0, 1]."""
+    if emg.units != "1":
+        raise ValueError(f"activations come from a normalized signal, not one in {emg.units}; Emg.normalized makes it")
+    for row, k in np.argwhere((emg.signal < 0) | (emg.signal > 1))[:1]:
+        value, at = emg.signal[row, k], emg.time[row]
+        raise ValueError(f"the signal of {emg.names[k]!r} is {value:.4g} at {at:.4g} s, but must lie in [0, 1]")
 
 
 def followed(time: Array, excitation: Array, start: ArrayLike, dynamics: ActivationDynamics) -> Array:

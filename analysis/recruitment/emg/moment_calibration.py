@@ -43,7 +43,8 @@ from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.shared_structure import law_type_of, numbers_of
 from myoquat.muscle.model import Model, check_laws
 
-from .calibration import FACTORS, muscles_along
+from .calibration import FACTORS, muscles_along, with_factors
+from .driven import check_normalized
 
 PARAMETERS = ("gain", "shape", "strength", "optimal_length", "slack_length")
 PASSIVE = ("offset", "stiffness", "damping")
@@ -493,10 +494,9 @@ def _laws(model: Model) -> list[HillLaw]:
 
 def _signal(model: Model, emg: Emg) -> Array:
     """(t, m) envelopes in the order of the muscles."""
-    if emg.units != "1":
-        raise ValueError(f"the signal must be normalized, not in {emg.units}; Emg.normalized makes it")
-    if len(emg.time) < 2 or np.isnan(emg.signal).any() or (emg.signal < 0).any() or (emg.signal > 1).any():
-        raise ValueError("envelopes need two instants or more, without gaps, and values in [0, 1]")
+    check_normalized(emg)
+    if len(emg.time) < 2 or np.isnan(emg.signal).any():
+        raise ValueError("envelopes need two instants or more, without gaps")
     return emg.select(model.muscle_names).signal
 
 
@@ -550,15 +550,11 @@ def _result(
     z, precision, converged = solved
     first = objective.models[0]
     delay, factors, passive = first.named(z)
-    muscles = []
-    for muscle, row in zip(model.muscles, factors, strict=True):
-        numbers = {FACTORS[p]: float(getattr(muscle.law, FACTORS[p]) * row[PARAMETERS.index(p)]) for p in FACTORS}
-        muscles.append(replace(muscle, law=replace(muscle.law, **numbers)))  # type: ignore[type-var]
     sizes, before, after = differences
     rms = [np.sqrt(np.mean(np.concatenate(x) ** 2, axis=0)) for x in (before, after)]
     index = pd.Index(velocities)
     return MomentCalibration(
-        model=replace(model, muscles=tuple(muscles)), velocities=velocities,
+        model=with_factors(model, factors[:, PARAMETERS.index("strength") :]), velocities=velocities,
         muscles=pd.DataFrame(factors, pd.Index(model.muscle_names), pd.Index(PARAMETERS)),
         passive=pd.DataFrame(passive, index, pd.Index(PASSIVE)), delay=float(delay),
         errors=pd.DataFrame({"measured": sizes, "before": rms[0], "after": rms[1]}, index),

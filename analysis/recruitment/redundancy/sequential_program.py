@@ -26,13 +26,13 @@ from myoquat.analysis.recruitment.convex.interior_point import (
     ACCEPTABLE_FACTOR,
     UNKNOWN_DISTANCE,
     dot,
+    evaluated,
     lower_triangle,
     solved,
     weighted,
 )
 from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
-from myoquat.joints.evaluation import compiled
 from myoquat.kernels import while_loop
 from myoquat.kernels.control_flow.table_loop import over_rows
 
@@ -307,14 +307,8 @@ class SequentialProgramming:
             "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high,
         } | ({"p": demands.laws.p[None]} if demands.laws.p.size else {})  # fmt: skip
         formula = SequentialProgram(self.m, float(self.effort.power), demands.laws)
-        if self.backend == "numpy":
-            with np.errstate(all="ignore"):  # of steps that are not worth it
-                found = formula.solve(*given.values())
-        else:
-            sizes = {name: np.shape(values)[1:] for name, values in given.items()}
-            key = ("sequential_program", e, n, self.m, formula.power, demands.laws.key)
-            kernel: Any = compiled(key, formula.solve, sizes, name="sequential_program")
-            found = dict(zip(kernel.outputs, kernel(**given), strict=True))
+        key = (e, n, self.m, formula.power, demands.laws.key)
+        found = evaluated("sequential_program", key, formula.solve, given, self.backend)
         objective, bound = found["objective"], found["floor"]
         size = np.maximum(objective, SMALL_OBJECTIVE * self.weights.max(axis=-1, initial=0.0))
         solved = (found["done"] > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)

@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_rejected(leg, blank, calibrated):
     other = replace(leg.muscles[0], law=ExponentialMuscle(0.5, 100.0))
     mixed = replace(leg, muscles=(other, *leg.muscles[1:]))
     for call, words in (
-        (lambda: calibrate_moments(leg, [bad]), r"values in \[0, 1\]"),
+        (lambda: calibrate_moments(leg, [bad]), r"must lie in \[0, 1\]"),
         (lambda: calibrate_moments(leg, [replace(blank, moments={"knee_dot": [1.0]})]), r"\(76,\) is needed"),
         (lambda: calibrate_moments(leg, [blank, replace(blank, moments={})]), "has other moments"),
         (lambda: calibrate_moments(leg, [replace(blank, moments={"ankle_dot": np.zeros(76)})]), "free velocity"),
