@@ -46,6 +46,7 @@ from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
 from myoquat.data.motions.series import check_names, even_times, gaps_of, interpolated
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.tables import column_units
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
 if TYPE_CHECKING:
@@ -373,13 +374,13 @@ def landmarks(model: Model, motion: MotionLike, names: Sequence[str]) -> Markers
     """
     check_types(model=(model, Model), names=(names, Sequence))
     motion, names = motion_of(motion), check_names("landmark", names)
-    points = {body: (body, np.zeros(3)) for body in model.system.body_names}
-    points |= {marker.name: (marker.body, np.array(marker.position)) for marker in model.markers}
+    points = {body: (body, (0.0, 0.0, 0.0)) for body in model.system.body_names}
+    points |= {marker.name: (marker.body, marker.position) for marker in model.markers}
     indices_of("marker or body", names, list(points))
     poses = motion.check_system(model).system.poses(motion.q)
-    positions = [poses[body][1] + poses[body][0] @ point for body, point in (points[name] for name in names)]
-    shape = (len(motion.time), 3)
-    return Markers(motion.time, tuple(names), np.stack([np.broadcast_to(x, shape) for x in positions], axis=1))
+    still = np.zeros((len(motion.time), 3))  # of bodies that do not move
+    positions = np.stack([world_point(poses, *points[name]) + still for name in names], axis=1)
+    return Markers(motion.time, tuple(names), positions)
 
 
 def _forward(markers: Markers, feet: Mapping[str, tuple[str, str]], pelvis: Sequence[str]) -> Array:

@@ -17,7 +17,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.evaluate import acting_torques
-from myoquat.muscle.loads import body_wrenches
+from myoquat.muscle.loads import body_wrenches, world_point
 from myoquat.muscle.model import Model
 
 from .continuity import check_jumps
@@ -126,9 +126,8 @@ class ConstraintForces:
         else:
             k = system.body_names.index(on)
             force, moment = forces[:, k], moments[:, k]
-        R, p = poses[on]
-        at = p + matvec(R, np.asarray(_own_point(self.motion.on_bodies[place], on) if point is None else point, float))
-        return load_about(at, force, moment, p, poses[frame])
+        at = world_point(poses, on, _own_point(self.motion.on_bodies[place], on) if point is None else point)
+        return load_about(at, force, moment, poses[on][1], poses[frame])
 
     def to_dataframe(self, *, frame: str = "ground") -> "pd.DataFrame":
         """Loads of every constraint between bodies on every body on which it acts, over the index time [s].

@@ -44,6 +44,7 @@ from myoquat.muscle.scaling import scaled
 from .inverse_kinematics import inverse_kinematics
 from .problem import PoseProblem
 from .scaling import check_axes
+from .solver import normalized
 from .structure import Data
 
 FRAMES_PER_BLOCK = 128  # whose derivatives are in memory at the same time
@@ -195,12 +196,12 @@ class ScaleProblem:
 
     def _held_by_size(self, size: Array, q: Array, rows: slice) -> Array:
         """(t, k, p) dphi/d(s, d) of the constraints, by central differences."""
-        time, found = self.frames.time[rows], np.zeros((len(q), 0, len(self.mean)))
+        time = self.frames.time[rows]
+        found = np.zeros((*_violation(self.poses, q, time).shape, len(size)))
         for k in range(len(self.scaled_axes) if self.poses.constraints else 0):
-            move = DIFFERENCE_STEP * np.eye(len(size))[k]
-            ends = [_violation(self.sized(size + way * move), q, time) for way in (1, -1)]
-            found = found if k else np.zeros((*ends[0].shape, len(self.mean)))
-            found[..., k] = (ends[0] - ends[1]) / (2 * DIFFERENCE_STEP)
+            step = DIFFERENCE_STEP * np.eye(len(size))[k]
+            after, before = (_violation(self.sized(size + way * step), q, time) for way in (1, -1))
+            found[..., k] = (after - before) / (2 * DIFFERENCE_STEP)
         return found
 
     def _by_size(self, problem: PoseProblem, others: list[PoseProblem], q: Array, rows: slice, r: Array) -> Array:
@@ -209,11 +210,9 @@ class ScaleProblem:
         P = np.zeros((*r.shape, len(self.mean)))
         for j, other in enumerate(others):
             P[..., j] = r - self.residuals(other, q, rows)
-        poses = world_poses(problem.system.tree, kinematics(problem.system.tree, q))
+        poses = problem.system.poses(q)
         for i, marker in enumerate(self.moving):
-            frame = problem.system.tree.frames[problem.markers[marker].body]
-            R = poses[frame.link][0] @ frame.R if frame.link >= 0 else frame.R
-            P[:, marker, :, k + 3 * i : k + 3 * i + 3] = R
+            P[:, marker, :, k + 3 * i : k + 3 * i + 3] = poses[problem.markers[marker].body][0]
         return P
 
 
@@ -460,9 +459,7 @@ def _result(
     person, fitted = scaled(problem.model, problem.by_body(size), *masses), problem.sized(size)
     positions = {m.name: m.position for m in fitted.markers}
     markers = tuple(replace(m, position=positions.get(m.name, m.position)) for m in person.markers)
-    person, q = replace(person, markers=markers, file=None), fitted.allowed(q)
-    for s in person.system.quaternion_slices():
-        q[:, s] /= np.linalg.norm(q[:, s], axis=-1, keepdims=True)
+    person, q = replace(person, markers=markers, file=None), normalized(fitted, fitted.allowed(q))
     r, covariance, seen = problem.residuals(fitted, q), np.linalg.inv(arrow.matrix), problem.weights > 0
     # the fit follows coordinates that the measurements determine, and the share of factors and offsets that these,
     # not the prior, have determined

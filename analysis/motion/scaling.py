@@ -14,6 +14,7 @@ from myoquat.core import Array, ArrayLike, check_types, frozen, indices_of, pand
 from myoquat.data.motions import Markers
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -206,8 +207,7 @@ def _ratio(model: Model, trial: Markers | None, measurement: Measurement) -> flo
     for pair in measurement.pairs:
         indices_of("marker", pair, list(own))
         columns = indices_of("recorded marker", pair, trial.names)
-        a, b = (poses[own[name].body] for name in pair)
-        x, y = (R @ np.array(own[n].position) + p for n, (R, p) in zip(pair, (a, b), strict=True))
+        x, y = (world_point(poses, own[name].body, own[name].position) for name in pair)
         length = float(np.linalg.norm(x - y))
         recorded = np.linalg.norm(trial.positions[:, columns[0]] - trial.positions[:, columns[1]], axis=-1)
         together = recorded[~np.isnan(recorded)]

@@ -146,7 +146,7 @@ def fit_frames(
         q[first], size[first] = _first(solver, anchor, data[first], ranges)
         stride = 1 if method == "sequential" else BATCH_STRIDE
         _spread(solver, q, size, data, first, stride)
-    q = _normalized(problem, q)
+    q = normalized(problem, q)
     if start.ndim == 1:
         _mend(solver, q, size, data)
     _turn_to_tasks(solver, q, size, data)
@@ -183,7 +183,7 @@ def _solved(solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, A
     """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
     rows = np.broadcast_to(data, (len(tries), len(data)))
     found, size = solver(solver.onto(tries, rows), rows)
-    found = _normalized(solver.problem, found)
+    found = normalized(solver.problem, found)
     return found, size, _cost(solver, found, rows)
 
 
@@ -263,7 +263,7 @@ def _mend(solver: _Solver, q: Array, size: Array, data: Array) -> None:
             if not len(rows):
                 continue
             again, sizes = solver(before[rows], data[rows])
-            again = _normalized(problem, again)
+            again = normalized(problem, again)
             costs = _cost(solver, again, data[rows])
             better = costs < cost[rows] * (1 - MIN_RELATIVE_GAIN)
             kept = rows[better]
@@ -314,7 +314,7 @@ def _cost(solver: _Solver, q: Array, data: Array) -> Array:
     return np.where(np.isfinite(cost) & (off < MAX_COUNTED_VIOLATION), cost, np.inf)
 
 
-def _normalized(problem: PoseProblem, q: Array) -> Array:
+def normalized(problem: PoseProblem, q: Array) -> Array:
     """Quaternions divided by their length, from which many steps have taken round-off."""
     q, columns = q.copy(), problem.system.quaternion_indices
     if not len(columns):

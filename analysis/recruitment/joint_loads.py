@@ -27,9 +27,10 @@ from myoquat.data.motions.series import check_series
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.multibody.system import Poses
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle.acting import acts_on_bodies
 from myoquat.muscle.evaluate import acting_wrenches, actuator_forces, limit_torques, muscle_wrenches, path_jacobian
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.points import DrivenPoint
 
@@ -105,11 +106,9 @@ class JointLoads(Curves):
         indices_of("body", [frame] if frame not in names else [], (system.ground, *system.body_names))
         body = system.bodies[i]
         force, moment, origin = self.wrench[:, i, :3], self.wrench[:, i, 3:], poses[body.name][1]
-        R_parent, p_parent = poses[body.parent]
-        at = origin if on == "child" else p_parent + matvec(R_parent, np.array(body.position))
+        at = origin if on == "child" else world_point(poses, body.parent, body.position)
         if point is not None:
-            R, p = poses[carrier]
-            at = p + matvec(R, real_array("point", point))
+            at = world_point(poses, carrier, real_array("point", point))
         sign = 1.0 if on == "child" else -1.0
         return load_about(at, sign * force, sign * moment, origin, poses[names.get(frame, frame)])
 

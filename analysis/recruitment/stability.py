@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from myoquat.core import Array, frozen, indices_of
-from myoquat.joints.vectors import matvec
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
 LENGTH_ROUNDING = 1e-15  # error of the length of a unit vector
@@ -285,7 +285,7 @@ class SocketMarkers(NamedTuple):
         R, _ = poses[child.parent]
         names = [marker.name for marker in model.markers]
         markers = [model.markers[k] for k in indices_of("marker", [head, centre, rim], names)]
-        world = [poses[m.body][1] + matvec(poses[m.body][0], np.array(m.position)) for m in markers]
+        world = [world_point(poses, m.body, m.position) for m in markers]
         into, edge = world[1] - world[0], world[2] - world[0]
         to_head, to_centre = (float(np.linalg.norm(x - poses[child.name][1])) for x in world[:2])
         if to_head > to_centre:

@@ -551,8 +551,8 @@ class Demands:
             self.torque - _given(self.arms, F0),
             weights=self.all_weights(effort),
             powers=2.0 if effort.power == np.inf else effort.power,
-            lower=self.with_reserves(low, [reserve.lower for reserve in self.reserves]),
-            upper=self.with_reserves(high, [reserve.upper for reserve in self.reserves]),
+            lower=self.with_reserves(low, "lower"),
+            upper=self.with_reserves(high, "upper"),
             G=np.concatenate([G, self.turn @ np.swapaxes(self.pushes, -1, -2)], axis=-1),
             h=matvec(self.turn, self.pressed(F0)),
         )
@@ -567,11 +567,12 @@ class Demands:
 
     def all_weights(self, effort: Effort) -> Array:
         """(t, m + r) of muscles and reserves, or (1, m + r)."""
-        return self.with_reserves(self.weights(effort), [reserve.weight for reserve in self.reserves])
+        return self.with_reserves(self.weights(effort), "weight")
 
-    def with_reserves(self, muscles: Array, reserves: Sequence[float]) -> Array:
-        """(t, m + r), or (1, m + r) where all frames have the same."""
+    def with_reserves(self, muscles: Array, name: str) -> Array:
+        """(t, m + r), or (1, m + r) where all frames have the same, of a field of the reserves, 0 for one they lack."""
         rows = muscles[:1] if (muscles == muscles[:1]).all() else muscles
+        reserves = [getattr(reserve, name, 0.0) for reserve in self.reserves]
         return np.concatenate([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))], axis=-1)
 
     def pull(self, multipliers: Array) -> Array:

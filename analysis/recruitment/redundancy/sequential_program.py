@@ -287,9 +287,9 @@ class SequentialProgramming:
         demands, effort = self.demands, self.effort
         self.m = demands.lengths.shape[1]
         self.weights = demands.all_weights(effort)
-        self.centre = demands.with_reserves(demands.targets(effort), [0.0] * len(demands.reserves))
-        self.low = demands.with_reserves(demands.low, [x.lower for x in demands.reserves])
-        self.high = demands.with_reserves(demands.high, [x.upper for x in demands.reserves])
+        self.centre = demands.with_reserves(demands.targets(effort), "target")
+        self.low = demands.with_reserves(demands.low, "lower")
+        self.high = demands.with_reserves(demands.high, "upper")
         self.enough = demands.allowed_residual
 
     def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
