@@ -40,7 +40,7 @@ from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd, s
 from myoquat.data.motions import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, SphericalJoint
-from myoquat.joints.vectors import skew
+from myoquat.joints.vectors import matvec, skew, vecmat
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
@@ -260,7 +260,7 @@ def joint_center(
     still = "the segments turn about one axis only, or not at all: a center needs turns about two axes"
     A, b, noise_part, clean = _equations(first, second, 0, still, HIDDEN)
     inverse = np.linalg.inv(clean)
-    solution = np.linalg.solve(clean, np.einsum("tij,ti->j", A, b))
+    solution = np.linalg.solve(clean, np.tensordot(b, A))
     covariance = _covariance(inverse, _scores(A, b, noise_part, solution))
     noise = _deviation(A @ solution - b, b.size - 6)
     return JointCenter(markers.time, first, second, solution[:3], solution[3:], covariance, noise)
@@ -293,7 +293,7 @@ def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str])
     null, across = vectors[:, 0], vectors[:, 1:]
     null = null * np.sign(null[np.argmax(abs(null[:3]))])
     inverse = across / values[1:] @ across.T
-    point = inverse @ np.einsum("tij,ti->j", A, b)
+    point = inverse @ np.tensordot(b, A)
     lengths = np.linalg.norm(null.reshape(2, 3), axis=-1)
     direction = null.reshape(2, 3) / lengths[:, None]
     # to first order the scores move the null vector, and the point, by the inverse across the null vector
@@ -307,7 +307,7 @@ def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str])
 def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions: Array) -> JointCenter:
     """The center of the spheres on which markers (t, n, 3) move in the axes of the proximal segment."""
     R, t = proximal.rotations, proximal.origins
-    x = np.einsum("tji,tnj->tni", R, positions - t[:, None])
+    x = (positions - t[:, None]) @ R
     seen = np.isfinite(x[..., 0])
     counts = seen.sum(axis=0)
     if (counts < 4).any():
@@ -320,11 +320,11 @@ def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions:
     if np.linalg.matrix_rank(A, hermitian=True) < 3:
         raise ValueError("the markers of the distal segment stay in a plane: a center needs turns about two axes")
     squares = np.sum(x * x, axis=-1)
-    b = np.einsum("tni,tn->i", apart, squares)
+    b = np.tensordot(squares, apart)
     turns = skew(x) @ proximal.turn_covariance @ skew(x).mT  # (t, n, 3, 3) what noise of the proximal turns adds
-    turned = 2 * np.einsum("tn,tnij->ij", share, turns)
+    turned = 2 * np.tensordot(share, turns)
     offset = 2 * np.einsum("tn,tnij,tnj->i", share, turns, x)
-    offset += np.einsum("tni,tn->i", apart, np.trace(turns, axis1=2, axis2=3))
+    offset += np.tensordot(np.trace(turns, axis1=2, axis2=3), apart)
     center = np.linalg.solve(A, b)
     for _ in range(MAX_ITERATIONS):
         before, rays = center, x - center
@@ -349,14 +349,14 @@ def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions:
     of_noise = turns + variance * np.eye(3)
     level = squares - 2 * x @ center
     level = level - np.sum(share * level, axis=0) - np.trace(of_noise, axis1=2, axis2=3)
-    scores = np.einsum("tni,tn->ti", apart, level)
+    scores = vecmat(level, apart)
     scores -= 2 * np.einsum("tn,tnij,tnj->ti", share, of_noise, rays)
     covariance = _covariance(np.linalg.inv(A - scatter), scores[seen.any(axis=1)])
     both = proximal.seen & distal.seen
     if not both.any():
         return JointCenter(markers.time, proximal, distal, center, None, covariance, noise)
     S = distal.rotations[both]
-    inside = np.einsum("tji,tj->ti", S, (proximal.at(center) - distal.origins)[both]).mean(axis=0)
+    inside = vecmat((proximal.at(center) - distal.origins)[both], S).mean(axis=0)
     turn = np.einsum("tji,tjk->ik", S, R[both]) / len(S)  # the derivative of `inside` by the center
     own = turn @ covariance @ turn.T + noise**2 / len(S) * np.eye(3)
     joint = np.block([[covariance, covariance @ turn.T], [turn @ covariance, own]])
@@ -393,7 +393,7 @@ def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segmen
         raise ValueError(f"the markers of the {which} segment are on one line, which shows no turn about it")
     for _ in range(MAX_ITERATIONS):
         R, t = _poses(shape, x, seen)
-        back = np.einsum("tji,tnj->tni", R, x - t[:, None])
+        back = (x - t[:, None]) @ R
         before, shape = shape, np.nanmean(back, axis=0)
         shape = shape - shape.mean(axis=0)
         if np.linalg.norm(shape - before) <= CONVERGED * size:
@@ -401,7 +401,7 @@ def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segmen
     else:
         _warn_of(f"the shape of the {which} segment", float(np.linalg.norm(shape - before)))
     R, t = _poses(shape, x, seen)
-    left = x - (np.einsum("tij,nj->tni", R, shape) + t[:, None])
+    left = x - (shape @ R.mT + t[:, None])
     left = left[np.isfinite(left)]
     return Segment(
         names, shape, R, t, _deviation(left, len(left) - 6 * np.isfinite(t[:, 0]).sum() - 3 * len(names) + 6)
@@ -418,12 +418,12 @@ def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:
     enough = seen.sum(axis=-1) >= 3
     w = (seen & enough[:, None]) / np.maximum(seen.sum(axis=-1), 1)[:, None]
     x = np.where(seen[..., None], x, 0.0)
-    there, here = np.einsum("tn,tni->ti", w, x), w @ shape
+    there, here = vecmat(w, x), w @ shape
     H = np.einsum("tn,tni,tnj->tij", w, x - there[:, None], shape - here[:, None])
     U, _, Vt = np.linalg.svd(H)
     U[..., 2] *= np.sign(np.linalg.det(U @ Vt))[:, None]  # a rotation, not a mirror image
     R = U @ Vt
-    t = there - np.einsum("tij,tj->ti", R, here)
+    t = there - matvec(R, here)
     return np.where(enough[:, None, None], R, np.nan), np.where(enough[:, None], t, np.nan)
 
 
@@ -454,7 +454,7 @@ def _equations(
 
 def _scores(A: Array, b: Array, noise_part: Array, x: Array) -> Array:
     """(t, 6) the terms of the normal equations at their solution x, whose mean is 0 and whose scatter is the noise."""
-    return np.einsum("tij,ti->tj", A, A @ x - b) - noise_part @ x
+    return vecmat(A @ x - b, A) - noise_part @ x
 
 
 def _covariance(inverse: Array, scores: Array) -> Array:

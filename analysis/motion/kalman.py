@@ -26,6 +26,7 @@ from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
@@ -82,7 +83,7 @@ class FilteredMotion(Motion):
         error = np.concatenate([self.system.difference(self.q, true_q), true_u - self.u], axis=-1)
         variances, axes = np.linalg.eigh(self.covariance)
         known = variances <= UNCERTAIN_SHARE * variances[:, -1:]
-        along = np.einsum("tij,ti->tj", axes, error)
+        along = vecmat(error, axes)
         squares = np.where(known, 0.0, along**2 / np.where(known, 1.0, variances))
         return squares.sum(axis=-1), (~known).sum(axis=-1)
 

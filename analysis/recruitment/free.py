@@ -20,7 +20,7 @@ from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.ranges import check_array
-from myoquat.joints.vectors import components
+from myoquat.joints.vectors import components, vecmat
 from myoquat.muscle import Model, Parameters, path_jacobian
 
 FORCED = ("system", "forces", "limits", "actuators", "inputs", "muscles")  # parts whose numbers leave a motion as it is
@@ -64,7 +64,7 @@ def free_torques(model: Model, q: ArrayLike, torque: ArrayLike, time: ArrayLike 
     rows = system.check_q(q).reshape(-1, system.nq)
     tau = system.check_u(torque, "torque").reshape(-1, system.nu)
     names, C = free_velocities(model, rows, check_array("time", time).reshape(-1))
-    return pd.DataFrame(np.einsum("pij,pi->pj", C, tau), columns=pd.Index(names))
+    return pd.DataFrame(vecmat(tau, C), columns=pd.Index(names))
 
 
 def free_moment_arms(model: Model, q: ArrayLike, time: ArrayLike = 0.0) -> "pd.DataFrame":
@@ -130,7 +130,7 @@ def led_velocities(
     if open_.all():
         raise ValueError("no velocity is tracked: a bandwidth must be positive")
     tracked, free = C[..., ~open_], C[..., open_]
-    inertia = np.swapaxes(free, -1, -2) @ mass_matrix(model, q)
+    inertia = free.mT @ mass_matrix(model, q)
     led = tracked - free @ np.linalg.solve(inertia @ free, inertia @ tracked)
     return tuple(name for name, left in zip(names, open_, strict=True) if not left), led
 
@@ -156,7 +156,7 @@ def _constrained(
     if len(lost):
         names = ", ".join(model.system.velocity_names[free[k]] for k in driven)
         raise ValueError(f"at pose {lost[0]} the constraints do not determine the velocities {names}")
-    X = -np.swapaxes(V, -1, -2) @ (np.swapaxes(U, -1, -2) @ B[:, :, rest] / sizes[..., None])
+    X = -V.mT @ (U.mT @ B[:, :, rest] / sizes[..., None])
     return [free[k] for k in rest], C[:, :, rest] + C[:, :, driven] @ X
 
 

@@ -166,7 +166,7 @@ def static_optimization(
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
     a = found.x[:, : len(model.muscles)]
     force = demands.tensions(a)
-    pulled = matvec(np.swapaxes(demands.arms, -1, -2), force)
+    pulled = matvec(demands.arms.mT, force)
     rest = demands.torque - pulled
     parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, pulled, rest)]
     effort, converged = found.objective.reshape(batch), are_met(found.status).reshape(batch)

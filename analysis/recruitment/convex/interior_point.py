@@ -197,7 +197,7 @@ class InteriorPoint:
             np.concatenate([array, np.ones((*array.shape[:-1], fill))], axis=-1)
             for array in (A, G, lower, upper, weight, power)
         )
-        rows = [np.swapaxes(A, -1, -2), np.swapaxes(G, -1, -2), *rows]
+        rows = [A.mT, G.mT, *rows]
         each, (begun, bounds) = over_rows(self._started, rows, [scale, max_weight], group=1)
         variables, x, distance, bound = each
         problem = Problem(variables, target, max_weight, bounds + self.shape.c, balance)

@@ -204,7 +204,7 @@ def muscles_along(
     names, C = free_velocities(model, motion.q, motion.time)
     chosen = names if velocities is None else tuple(velocities)
     C, J = C[..., indices_of("free velocity", chosen, names)], path_jacobian(model, motion.q)
-    return chosen, C, path_lengths(model, motion.q), matvec(J, motion.speeds), -np.swapaxes(J @ C, -1, -2)
+    return chosen, C, path_lengths(model, motion.q), matvec(J, motion.speeds), -(J @ C).mT
 
 
 def with_factors(model: Model, factors: Array) -> Model:

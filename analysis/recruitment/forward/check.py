@@ -54,7 +54,7 @@ def longest_step(model: Model, motion: Motion, activation: Array) -> float:
     ahead, behind = (_forces(model, q, u + sign * turned, a, motion.time[rows]) for sign in (1.0, -1.0))
     D = np.moveaxis((ahead - behind) / (2 * DIFFERENCE_STEP), 0, -1)  # (rows, nu, nu), a column per velocity
     C = free_velocities(model, q, motion.time[rows])[1]
-    Ct = np.swapaxes(C, -1, -2)
+    Ct = C.mT
     rates = np.abs(np.linalg.eigvals(np.linalg.solve(Ct @ mass_matrix(model, q) @ C, Ct @ D @ C)))
     rate = float(rates.max(initial=0.0))
     step = min(MAX_STEP_S, SAFETY * STABILITY_LIMIT / rate) if rate else MAX_STEP_S
@@ -385,7 +385,7 @@ def tracked(drive: Drive, law: Law, step: float) -> Tracking:
     force = muscle_forces(model, q, u, activation, *stretched) if model.muscles else np.zeros((len(q), 0))
     torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)
     pulled, helped = vecmat(torque, C), vecmat(helped, C)
-    H = np.swapaxes(C, -1, -2) @ mass_matrix(model, q) @ C
+    H = C.mT @ mass_matrix(model, q) @ C
     sizes = [float(np.sum(x * np.linalg.solve(H, x[..., None])[..., 0])) for x in (helped, pulled)]
     return Tracking(
         model=model,

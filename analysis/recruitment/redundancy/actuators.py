@@ -166,7 +166,7 @@ def control_columns(model: Model, q: Array, control: float = 1.0, backend: str =
     controls = np.broadcast_to(control * np.eye(count + 1, count, -1), (*shape, count))
     poses = np.broadcast_to(q[:, None], (*shape, q.shape[-1]))
     forces = actuator_forces(unbounded(model), poses, np.zeros((*shape, nu)), controls, backend=backend)
-    return np.swapaxes(forces[:, 1:] - forces[:, :1], -1, -2)
+    return (forces[:, 1:] - forces[:, :1]).mT
 
 
 def unbounded(model: Model) -> Model:

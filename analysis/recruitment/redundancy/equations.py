@@ -22,7 +22,7 @@ from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, matvec
+from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, acting_wrenches, law_forces, path_jacobian, path_lengths
@@ -159,7 +159,7 @@ def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
 
     `passing` (t, bodies, 6) are the wrenches through all joints, and `parents` (t, c, 3, 3) the parents' orientations.
     """
-    return -np.asarray(np.einsum("tcji,tcj->tci", parents, passing[:, list(joints), :3]))
+    return -vecmat(passing[:, list(joints), :3], parents)
 
 
 def _constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
@@ -183,7 +183,7 @@ def _constraint_lines(model: Model, motion: Motion, joints: Sequence[int], paren
                 f"{int(np.argmax(held.undetermined[:, i]))}: constraints that act beside it are redundant"
             )
     passing = held.reaction_map[:, list(joints), :3] @ held.map[:, None]
-    return -np.swapaxes(np.swapaxes(parents, -1, -2) @ passing, -1, -2)
+    return -(parents.mT @ passing).mT
 
 
 def _reserve_lines(
@@ -197,7 +197,7 @@ def _reserve_lines(
         wrenches = reserve_wrenches(model.system, reserve, q, np.ones(len(q)))
         if wrenches is not None:
             force = carried_wrenches(model.system, q, wrenches)[:, list(joints), :3]
-            found[:, :, k] = np.einsum("tcji,tcj->tci", parents, force)
+            found[:, :, k] = vecmat(force, parents)
     return found
 
 
@@ -308,7 +308,7 @@ def _as_slice(frames: Array) -> Array | slice:
 
 def _given(arms: Array, x: Array) -> Array:
     """(t, e) what x (t, n) gives at once, each of which gives arms (t, n, e) by itself, without a copy of the arms."""
-    return in_one_pass(np.swapaxes(arms, -1, -2), x)
+    return in_one_pass(arms.mT, x)
 
 
 def _beside(own: Array, more: Sequence[Array]) -> Array:
@@ -409,7 +409,7 @@ class Demands:
     def help(self, model: Model, q: Array, joints: Sequence[int]) -> None:
         """What the reserves give in a model at poses q (t, nq), without forces of constraints."""
         self.columns = reserve_columns(model.system, self.reserves, q)
-        self.helps = picked(np.swapaxes(self.columns, -1, -2), self.C)
+        self.helps = picked(self.columns.mT, self.C)
         self.pushes = _reserve_lines(model, q, self.reserves, joints, self.parents)
 
     @property
@@ -433,8 +433,8 @@ class Demands:
             lines.append((j, E))
             names += [f"{rule.joint}.across_{i + 1}" for i in range(rule.equation_count)]
         part.names = tuple(names)
-        part.arms = _beside(self.arms[..., :e], [self.lines[:, j] @ np.swapaxes(E, -1, -2) for j, E in lines])
-        part.helps = _beside(self.helps[..., :e], [self.pushes[:, j] @ np.swapaxes(E, -1, -2) for j, E in lines])
+        part.arms = _beside(self.arms[..., :e], [self.lines[:, j] @ E.mT for j, E in lines])
+        part.helps = _beside(self.helps[..., :e], [self.pushes[:, j] @ E.mT for j, E in lines])
         part.torque = _beside(self.torque[..., :e], [-matvec(E, self.rest[:, j]) for j, E in lines])
         return part
 
@@ -468,7 +468,7 @@ class Demands:
             self.rest = self.beside(rest_forces(passing, joints, self.parents), self.needed.torque)
         if self.through is not None:
             self.lines = self.lines + J[:, None] @ self.through
-            self.pushes = self.pushes - np.swapaxes(self.columns, -1, -2)[..., None, :, :] @ self.through
+            self.pushes = self.pushes - self.columns.mT[..., None, :, :] @ self.through
 
     def beside(self, rest: Array, torque: Array) -> Array:
         """(t, c, 3) forces on the parents of joints without muscles and reserves, with those of constraints.
@@ -477,7 +477,7 @@ class Demands:
         """
         if self.through is None:
             return rest
-        return rest + np.einsum("tn,tcni->tci", torque, self.through)
+        return rest + vecmat(torque[:, None], self.through)
 
     def subset(self, frames: Array) -> Self:
         """Some of the frames, by their numbers."""
@@ -542,10 +542,10 @@ class Demands:
             strength, ends = strengths(self.model), (F0 + F1 * low, F0 + F1 * high)
             low, high = ends[0] / strength, np.maximum(*ends) / strength
             F0, F1 = np.zeros(F0.shape), np.broadcast_to(strength, F0.shape)
-        G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
+        G = self.turn @ (self.lines * F1[:, None, :, None]).mT
         A = np.empty((len(F0), len(self.names), F0.shape[1] + len(self.reserves)))
-        np.multiply(np.swapaxes(self.arms, -1, -2), F1[:, None, :], out=A[..., : F0.shape[1]])
-        A[..., F0.shape[1] :] = np.swapaxes(self.helps, -1, -2)
+        np.multiply(self.arms.mT, F1[:, None, :], out=A[..., : F0.shape[1]])
+        A[..., F0.shape[1] :] = self.helps.mT
         return Programs.of(
             A,
             self.torque - _given(self.arms, F0),
@@ -553,7 +553,7 @@ class Demands:
             powers=2.0 if effort.power == np.inf else effort.power,
             lower=self.with_reserves(low, "lower"),
             upper=self.with_reserves(high, "upper"),
-            G=np.concatenate([G, self.turn @ np.swapaxes(self.pushes, -1, -2)], axis=-1),
+            G=np.concatenate([G, self.turn @ self.pushes.mT], axis=-1),
             h=matvec(self.turn, self.pressed(F0)),
         )
 
@@ -577,12 +577,12 @@ class Demands:
 
     def pull(self, multipliers: Array) -> Array:
         """(t, c, 3) multipliers of the standard cones as vectors in the parents' axes."""
-        return np.asarray(np.einsum("tcji,tcj->tci", self.turn, multipliers))
+        return vecmat(multipliers, self.turn)
 
     def pressed(self, tensions: Array, controls: Array | None = None) -> Array:
         """(t, c, 3) forces on the parents of the joints with cones, in their axes; controls (t, r), None for 0."""
-        found = np.asarray(np.einsum("tcmi,tm->tci", self.lines, tensions) + self.rest)
-        return found if controls is None else found + np.asarray(np.einsum("tcri,tr->tci", self.pushes, controls))
+        found: Array = vecmat(tensions[:, None], self.lines) + self.rest
+        return found if controls is None else found + vecmat(controls[:, None], self.pushes)
 
     def missing(self, tensions: Array, controls: Array) -> Array:
         """(t, e) what muscles and reserves give beyond what is needed [N m, N]."""

@@ -109,7 +109,7 @@ class MetabolicCurves:
 
     def _powers(self, rows: Array, a: Array) -> Array:
         """(k, m, p, c) power [W], and numbers whose change of sign is a corner of it, at activations (k, m, p)."""
-        flat = np.swapaxes(a, -1, -2)
+        flat = a.mT
         l, v = (np.broadcast_to(x[rows][:, None], flat.shape) for x in (self.demands.lengths, self.demands.speeds))
         return np.moveaxis(np.asarray(self._formula_or_kernel(l, v, flat)), 1, 2)
 

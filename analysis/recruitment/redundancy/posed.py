@@ -62,9 +62,9 @@ class PosedFrames:
 
     def tensions(self, rows: Array, a: Array) -> Array:
         """(r, m, p) [N] at activations (r, m, p) of frames (r,)."""
-        flat = np.ascontiguousarray(np.swapaxes(a, -1, -2))
+        flat = np.ascontiguousarray(a.mT)
         l, v = (x[rows][:, None] for x in (self.demands.lengths, self.demands.speeds))
-        return np.asarray(np.swapaxes(self.demands.law(l, v, flat), -1, -2))
+        return np.asarray(self.demands.law(l, v, flat).mT)
 
     def costs(self, rows: Array, a: Array, tensions: Array) -> Array:
         """(r, m, p) the parts of the effort at activations, and their tensions, (r, m, p)."""

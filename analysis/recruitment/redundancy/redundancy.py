@@ -30,7 +30,7 @@ from myoquat.core import Array, Curve, Solved, check_types, frozen, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.joints.evaluation import traced_once
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import dot, matvec
 from myoquat.muscle.model import Model
 
 from .actuators import AnyReserve, Reserves, reserve_wrenches
@@ -163,7 +163,7 @@ class Redundancy(MotionResult, Solved):
         effort. For a whole trial the column "reach" has the part of the neighbouring frames.
         """
         per_torque = self.price[:, None, :] * self.gains
-        per_joint = np.einsum("tci,tmci->tmc", self.pull, self.joint_gains)
+        per_joint = dot(self.pull[:, None], self.joint_gains)
         columns = [*self.velocities, *(cone.joint for cone in self.cones)]
         index = pd.MultiIndex.from_product([self.motion.time, self.model.muscle_names], names=["time", "muscle"])
         parts = [per_torque, per_joint]
