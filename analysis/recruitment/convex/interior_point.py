@@ -291,7 +291,7 @@ class InteriorPoint:
         mu = (complementarity + np.sum(s * multipliers[..., e:], axis=-1)) / count
         fixed, size = np.sum(by_rows, axis=-1), size + np.sum(np.abs(by_rows), axis=-1)
         gap = np.abs(objective - fixed - least) / np.maximum(objective, SMALL_OBJECTIVE * problem.max_weight)
-        refuted = (fixed - most) / np.where(size > 0, size, 1.0) > MIN_INFEASIBILITY_PROOF
+        refuted = terms.ratio(fixed - most, size) > MIN_INFEASIBILITY_PROOF
         greatest = np.max(np.abs(residual[..., e:]), axis=-1, initial=1.0)[..., None]
         lacks = [
             np.abs(residual[..., :e]) / np.maximum(np.abs(target[..., :e]), 1.0),
@@ -483,7 +483,7 @@ def _both(x: Array) -> Array:
 
 def _least_ratio(distance_change: Array, distance: Array, multiplier_change: Array, bound: Array) -> Array:
     """(..., n) the least of what is gained in a full step over what is there."""
-    ratios = np.minimum(distance_change / distance, multiplier_change / np.where(bound > 0, bound, 1.0))
+    ratios = np.minimum(distance_change / distance, terms.ratio(multiplier_change, bound))
     return np.minimum(ratios[..., 0], ratios[..., 1])
 
 

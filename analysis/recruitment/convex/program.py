@@ -181,8 +181,7 @@ class Programs:
         most = terms.most(price, low, high, np.isfinite(self.lower) & np.isfinite(self.upper))
         fixed = multipliers * joined_rows(self.b, -self.h)
         total, size = fixed.sum(axis=-1), np.abs(fixed).sum(axis=-1) + np.abs(most).sum(axis=-1)
-        proof = (total - most.sum(axis=-1)) / np.where(size > 0, size, 1.0)
-        return total + least.sum(axis=-1), proof
+        return total + least.sum(axis=-1), terms.ratio(total - most.sum(axis=-1), size)
 
     @property
     def _exponents(self) -> float | Array:

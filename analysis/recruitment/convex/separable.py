@@ -19,6 +19,7 @@ from myoquat.joints.vectors import vecmat
 
 from .program import Programs, Status, joined_rows
 from .solve import Solutions, solve_programs
+from .terms import ratio
 
 Curves = Callable[[Array, Array], Array]  # numbers of programs (k,) and points (k, m, p) to values (k, m, p)
 
@@ -127,7 +128,7 @@ class _Sums:
         x, f = _lower_hulls(*(np.concatenate(parts, axis=-1) for parts in both))
         bound = rest.certificates(found.x, multipliers, price)[0] + (f - own * x).min(axis=-1).sum(axis=-1)
         (_, x0, x1, _), (_, f0, f1, _) = (_around(x, at, values) for values in (x, f))
-        part, cost = np.where(x1 > x0, (at - x0) / np.where(x1 > x0, x1 - x0, 1.0), 0.0), rest.objective(found.x)
+        part, cost = ratio(at - x0, x1 - x0), rest.objective(found.x)
         envelope = (f0 + part * (f1 - f0)).sum(axis=-1) + cost
         found.objective[:] = self.values(at[..., None]).sum(axis=(-1, -2)) + cost
         off = np.where(solved, envelope - bound, 0.0)
@@ -149,7 +150,7 @@ class _Sums:
         """
         own, m, (k, _, count) = self.programs, self.m, x[..., 1:].shape
         width = np.diff(x, axis=-1)
-        slope = np.where(width > 0, np.diff(f, axis=-1) / np.where(width > 0, width, 1.0), 0.0)
+        slope = ratio(np.diff(f, axis=-1), width)
         lower, upper = np.where(slope < 0, -width, 0.0), np.where(slope < 0, 0.0, width)
         start = x[..., 0] - lower.sum(axis=-1)
         at = np.concatenate([start, np.zeros((k, own.A.shape[-1] - m))], axis=-1)
@@ -220,7 +221,7 @@ def _lower_hulls(x: Array, f: Array) -> tuple[Array, Array]:
         place = np.take_along_axis(np.argsort(~kept, axis=-1, kind="stable"), np.minimum(numbers, last), axis=-1)
         x, f = (np.take_along_axis(v, place, axis=-1) for v in (x, f))
         width = np.diff(x, axis=-1)
-        slope = np.diff(f, axis=-1) / np.where(width > 0, width, 1.0)
+        slope = ratio(np.diff(f, axis=-1), width)
         bend = np.diff(slope, axis=-1) > MIN_SLOPE_CHANGE * np.abs(slope).max(axis=-1, keepdims=True)
         kept = (numbers <= last) & np.pad(bend, ((0, 0), (0, 0), (1, 1)), constant_values=True) | (numbers == last)
         if (kept == (numbers <= last)).all():

@@ -12,6 +12,7 @@ from myoquat.core import Array, frozen
 from .coupled_programs import CouplingRows, solve_coupled
 from .interior_point import CAREFUL_TARGET, MIN_INFEASIBILITY_PROOF, Ends, solved_side_by_side
 from .program import Programs, Split, Status, in_one_pass, powers_of_two
+from .terms import ratio
 
 BLOCK_SIZE = 1024  # programs that are solved side by side
 EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1
@@ -160,7 +161,7 @@ def _in_units_of_solution(p: Programs, scale: Array) -> tuple[Programs, Array]:
     farthest = np.where(bounded, np.maximum(np.abs(p.lower), np.abs(p.upper)), 0.0)
     rest = np.abs(p.b) - in_one_pass(A, farthest)
     unbounded = in_one_pass(A, np.where(bounded, 0.0, 1.0))
-    needed = np.where(unbounded > 0, rest / np.where(unbounded > 0, unbounded, 1.0), 0.0).max(axis=-1, initial=1.0)
+    needed = np.where(unbounded > 0, ratio(rest, unbounded), 0.0).max(axis=-1, initial=1.0)
     size = np.where(bounded, 1.0, powers_of_two(needed)[:, None])
     return replace(
         p,
@@ -207,7 +208,7 @@ def solve_minimax(programs: Programs, *, backend: str = "kernel") -> Solutions:
     t, margin, open_ = np.array([end.x[0, -1] for end in least]), MIN_BOX_MARGIN, np.arange(len(rows))
     while len(open_) and margin <= MAX_BOX_MARGIN:
         own = rows[open_]
-        far = np.where(w[own] > 0, t[open_, None] * (1 + margin) / np.where(w[own] > 0, w[own], 1.0), np.inf)
+        far = np.where(w[own] > 0, ratio(t[open_, None] * (1 + margin), w[own]), np.inf)
         part = squares.subset(own)
         lower, upper = np.maximum(part.lower, -far), np.minimum(part.upper, far)
         tried = solve_programs(replace(part, lower=np.minimum(lower, upper), upper=upper), backend=backend)

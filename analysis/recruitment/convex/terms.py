@@ -12,6 +12,11 @@ PROOF_FACTOR = 1e4  # times this range: that of a proof that there is no solutio
 Power = float | Array
 
 
+def ratio(a: Array, b: Array) -> Array:
+    """(...) a / b where b is positive, a elsewhere."""
+    return a / np.where(b > 0, b, 1.0)
+
+
 def power_of(size: Array, p: Power) -> Array:
     """(...) size^p of numbers that are not negative, by multiplication or roots where p is a whole number or a
     half."""
@@ -82,16 +87,12 @@ def most(price: Array, low: Array, high: Array, bounded: Array) -> Array:
 def cheapest(w: Array, p: Power, price: Array) -> Array:
     """(...) x where the slope is the price; 0 for terms without curvature."""
     steep = w * p
-    ratio = price / np.where(steep > 0, steep, 1.0)
+    each = ratio(price, steep)
     if isinstance(p, float):
         if p == 1:
-            return 0.0 * ratio
-        root = ratio if p == 2 else np.sign(ratio) * power_of(np.abs(ratio), _root(p - 1))
+            return 0.0 * each
+        root = each if p == 2 else np.sign(each) * power_of(np.abs(each), 1.0 / (p - 1))
         return np.where(steep > 0, root, 0.0)
     curved = (p > 1) & (steep > 0)
-    root = power_of(np.abs(ratio), 1 / np.where(p > 1, p - 1, 1.0))
-    return np.where(curved, np.sign(ratio) * root, 0.0)
-
-
-def _root(p: float) -> float:
-    return 1.0 / p
+    root = power_of(np.abs(each), 1 / np.where(p > 1, p - 1, 1.0))
+    return np.where(curved, np.sign(each) * root, 0.0)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.task_coordinates import velocity_of
+from myoquat.analysis.recruitment.convex.terms import ratio
 from myoquat.core import (
     Array,
     ArrayLike,
@@ -533,7 +534,7 @@ def _correlation_times(models: Sequence[MomentModel], left: Sequence[Array]) -> 
         step, size = float(np.median(np.diff(model.trial.time))), 2 * len(off)
         power = np.abs(np.fft.rfft(off - off.mean(axis=0), size, axis=0)) ** 2
         c = np.fft.irfft(power, size, axis=0)[: len(off)]
-        c = c / np.where(c[0] > 0, c[0], 1.0)
+        c = ratio(c, c[0])
         inside = np.cumprod(c > 0, axis=0)
         found.append(step * np.maximum(2 * np.sum(c * inside, axis=0) - 1, 1.0))
     return np.max(found, axis=0)

@@ -160,8 +160,7 @@ def outer_lines(ends: Ends, high: Array, low: Array, top: Array) -> tuple[Array,
     """
     a = low + (top - low) * np.linspace(0.0, 1.0, RANGE_POINTS)[:, None]
     values = ends(a)
-    wide = top > low
-    slope = np.where(wide, (values[-1] - values[0]) / np.where(wide, top - low, 1.0), 0.0)
+    slope = terms.ratio(values[-1] - values[0], top - low)
     rest = values - slope * a
     return np.where(high, rest.max(axis=0), rest.min(axis=0)), slope
 

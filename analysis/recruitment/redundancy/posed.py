@@ -87,7 +87,7 @@ class PosedFrames:
         """F0, F1 (t, m): F0 + F1 a takes the range of activations to that of tensions."""
         low, high = self.ranges
         width = self.demands.high - self.demands.low
-        F1 = np.where(width > 0, (high - low) / np.where(width > 0, width, 1.0), 0.0)
+        F1 = terms.ratio(high - low, width)
         return low - F1 * self.demands.low, F1
 
     def activations(self, rows: Array, tensions: Array) -> Array:

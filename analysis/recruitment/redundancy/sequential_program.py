@@ -219,7 +219,7 @@ class SequentialProgram:
         after = np.minimum(np.maximum(at.x + (point - pull), effort.lows), effort.highs)
         # the length of the next step is predicted by the ratio of the last two
         far = np.max(np.abs(after - at.x)[..., : self.m], axis=-1, initial=0.0)
-        ratio = np.where(far < at.last, far / np.where(at.last > 0, at.last, 1.0), 1.0)
+        ratio = np.where(far < at.last, terms.ratio(far, at.last), 1.0)
         found = going & (dual.off <= ACCEPTABLE_FACTOR * PROGRAM_RESIDUAL)
         return Iterate(
             np.where(found[..., None], after, at.x),

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import Status, are_met
+from myoquat.analysis.recruitment.convex import Status, are_met, terms
 from myoquat.core import Array
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import tendon_forces, tendon_strains
@@ -45,7 +45,7 @@ class Tendons:
     def elongations(self, tensions: Array) -> Array:
         """(t, s) [m] the tendon elongations at tensions (t, s): zero where tensions are not positive, at most 10 times
         the strain at F0."""
-        unit = tensions / np.where(self.strength > 0, self.strength, 1.0)  # without strength there is no tension
+        unit = terms.ratio(tensions, self.strength)  # without strength there is no tension
         found = np.zeros(tensions.shape)
         for members, law in self.laws:
             strains = tendon_strains(law, unit[:, members], MAX_STRAIN_FACTOR * law.tendon_strain)
