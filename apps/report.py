@@ -176,21 +176,16 @@ def _origin() -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    """A table with its index as the first column. Columns of sentences are flush left, in several lines."""
+    """A table with its index as the first column. Sentences are flush left, in several lines."""
 
     def cell(value: Any) -> str:
         if isinstance(value, float):
             return "" if np.isnan(value) else f"{value:.4g}"
-        return str(value)
+        text = html.escape(str(value))
+        return f'<div class="words">{text}</div>' if len(text) > MAX_WORD_LENGTH else text
 
-    cells = [[cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
-    style = [
-        ' class="words"' if any(len(row[k]) > MAX_WORD_LENGTH for row in cells) else "" for k in range(table.shape[1])
-    ]
-    head = f"<th>{html.escape(str(table.index.name or ''))}</th>"
-    head += "".join(f"<th{s}>{html.escape(str(name))}</th>" for name, s in zip(table.columns, style, strict=True))
-    rows = []
-    for label, row in zip(table.index, cells, strict=True):
-        shown = "".join(f"<td{s}>{html.escape(cell)}</td>" for cell, s in zip(row, style, strict=True))
-        rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
-    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    shown = table.map(cell).rename(lambda name: html.escape(str(name)), axis="columns")
+    shown = shown.set_axis([html.escape(str(label)) for label in table.index])
+    shown.columns.name = html.escape(str(table.index.name or ""))
+    with pd.option_context("display.max_colwidth", None):
+        return f'<div class="table">{shown.to_html(escape=False, border=0)}</div>'
