@@ -340,30 +340,59 @@ class SolutionStatus(Enum):
     """
 
     sentence: str
+    words: tuple[str, ...]  # of IPOPT for it
 
-    def __new__(cls, value: str, sentence: str) -> "SolutionStatus":
+    def __new__(cls, value: str, sentence: str, *words: str) -> "SolutionStatus":
         member = object.__new__(cls)
-        member._value_, member.sentence = value, sentence
+        member._value_, member.sentence, member.words = value, sentence, words
         return member
 
-    SOLVED = "solved", "converged to the tolerance"
-    ACCEPTABLE = "acceptable", "converged to the looser, acceptable tolerance of the solver"
+    SOLVED = ("solved", "converged to the tolerance", "Solve_Succeeded", "Feasible_Point_Found")
+    ACCEPTABLE = (
+        "acceptable",
+        "converged to the looser, acceptable tolerance of the solver",
+        "Solved_To_Acceptable_Level",
+    )
     INFEASIBLE = (
         "infeasible",
         "no motion near this one satisfies all constraints: the constraints named below contradict each other",
+        "Infeasible_Problem_Detected",
     )
-    ITERATIONS = "iterations", "stopped at the maximum number of iterations before it converged"
-    TIME = "time", "stopped at the time limit before it converged"
-    STUCK = "stuck", "the search direction became too small to go on"
-    RESTORATION = "restoration", "could not get closer to the constraints from here (restoration failed)"
-    DIVERGING = "diverging", "the unknowns grow without bound: a bound or a term of the objective is missing"
+    ITERATIONS = (
+        "iterations",
+        "stopped at the maximum number of iterations before it converged",
+        "Maximum_Iterations_Exceeded",
+    )
+    TIME = (
+        "time",
+        "stopped at the time limit before it converged",
+        "Maximum_CpuTime_Exceeded",
+        "Maximum_WallTime_Exceeded",
+    )
+    STUCK = (
+        "stuck",
+        "the search direction became too small to go on",
+        "Search_Direction_Becomes_Too_Small",
+        "Error_In_Step_Computation",
+    )
+    RESTORATION = (
+        "restoration",
+        "could not get closer to the constraints from here (restoration failed)",
+        "Restoration_Failed",
+    )
+    DIVERGING = (
+        "diverging",
+        "the unknowns grow without bound: a bound or a term of the objective is missing",
+        "Diverging_Iterates",
+    )
     UNBOUNDED = "unbounded", "the objective falls without bound: a bound or a term of the objective is missing"
     OVERDETERMINED = (
         "overdetermined",
         "there are more equations than unknowns: conditions at the ends repeat each other",
+        "Not_Enough_Degrees_Of_Freedom",
     )
-    NOT_FINITE = "not finite", "a formula or a derivative gave a number that is not finite"
-    INTERRUPTED = "interrupted", "interrupted; this is the last iterate"
+    NOT_FINITE = ("not finite", "a formula or a derivative gave a number that is not finite", "Invalid_Number_Detected")
+    INTERRUPTED = ("interrupted", "interrupted; this is the last iterate", "User_Requested_Stop")
     FAILED = "failed", "the solver failed"
 
     @property
@@ -372,27 +401,9 @@ class SolutionStatus(Enum):
         return self in (SolutionStatus.SOLVED, SolutionStatus.ACCEPTABLE)
 
 
-IPOPT = {
-    "Solve_Succeeded": SolutionStatus.SOLVED,
-    "Feasible_Point_Found": SolutionStatus.SOLVED,
-    "Solved_To_Acceptable_Level": SolutionStatus.ACCEPTABLE,
-    "Infeasible_Problem_Detected": SolutionStatus.INFEASIBLE,
-    "Maximum_Iterations_Exceeded": SolutionStatus.ITERATIONS,
-    "Maximum_CpuTime_Exceeded": SolutionStatus.TIME,
-    "Maximum_WallTime_Exceeded": SolutionStatus.TIME,
-    "Search_Direction_Becomes_Too_Small": SolutionStatus.STUCK,
-    "Error_In_Step_Computation": SolutionStatus.STUCK,
-    "Restoration_Failed": SolutionStatus.RESTORATION,
-    "Diverging_Iterates": SolutionStatus.DIVERGING,
-    "Not_Enough_Degrees_Of_Freedom": SolutionStatus.OVERDETERMINED,
-    "Invalid_Number_Detected": SolutionStatus.NOT_FINITE,
-    "User_Requested_Stop": SolutionStatus.INTERRUPTED,
-}  # of IPOPT's return status
-
-
 def status_of(word: str, objective: float) -> SolutionStatus:
     """The status by IPOPT's word for it. Where the objective fell too far that tells more than how IPOPT gave up."""
-    status = IPOPT.get(word, SolutionStatus.FAILED)
+    status = next((status for status in SolutionStatus if word in status.words), SolutionStatus.FAILED)
     ended = status.success or status in (SolutionStatus.INTERRUPTED, SolutionStatus.NOT_FINITE)
     return SolutionStatus.UNBOUNDED if objective < UNBOUNDED and not ended else status
 
@@ -561,7 +572,9 @@ def run_ipopt(
         return float(stop.came)
 
     with interrupts(at_once=False) as stop:
-        settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": functions.watcher(seen)}
+        # called at every iterate; it returns whether to stop
+        callback = functions.function("watch", functions.evaluated, {"stop": casadi.Sparsity.dense(1)}, seen)
+        settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": callback}
         solver = casadi.nlpsol("control", "ipopt", functions.nlp, settings)
         begun = time.perf_counter()
         found = solver(**given)
@@ -585,7 +598,7 @@ class _Functions:
         self.errors, self.seconds = list[BaseException](), 0.0
         n, m, dense = program.size, program.rows, casadi.Sparsity.dense
         self.inputs, f, g = {"x": dense(n)}, {"f": dense(1)}, {"g": dense(m)}
-        self.evaluated = self.inputs | f | g | {"lam_x": dense(n), "lam_g": dense(m)}
+        self.evaluated = self.inputs | f | g | {"lam_x": dense(n), "lam_g": dense(m), "lam_p": dense(0, 1)}
         own, jacobian = self.inputs | {"p": dense(0, 1)}, {"jac_g_x": _sparsity(program.jacobian_pattern, (m, n))}
 
         def of_x(name: str, outputs: dict[str, Any], *formulas: Callable[[Array], Any]) -> Any:
@@ -603,11 +616,6 @@ class _Functions:
             outputs = {"triu_hess_gamma_x_x": _sparsity(program.hessian_pattern, (n, n))}
             inputs = own | {"lam_f": dense(1), "lam_g": dense(m)}
             self.options["hess_lag"] = self.function("hess_lag", inputs, outputs, hessian)
-
-    def watcher(self, seen: CasadiFormula) -> Any:
-        """A function of CasADi that is called at every iterate, and returns whether to stop."""
-        dense = casadi.Sparsity.dense
-        return self.function("watch", self.evaluated | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, seen)
 
     def function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], *formulas: CasadiFormula) -> Any:
         """A function of CasADi, each of whose outputs is what a formula gives of the inputs."""

@@ -279,7 +279,7 @@ class Specification:
     """Simulations of one model with varied parameters.
 
     model             a Model, or what `load_model` takes.
-    vary              parameter names or patterns -> values or distributions (`studies.definition.vary`).
+    vary              parameter names or patterns -> values or distributions (as at the top of this module).
     design            one of `DESIGNS`; samples: how many, where the design does not say; seed: of all that is random.
     duration, step    [s]; the duration is a whole number of steps. method: one of fixed step, as for `simulate`.
     activation        (m,) array, one number for all muscles, a tuple (times, values (t, m)) interpolated linearly, or
