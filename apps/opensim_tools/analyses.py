@@ -258,7 +258,13 @@ def body_kinematics(moving: Moving, setup: BodyKinematicsSetup) -> Tables:
                 moments = [b.mass * _of_point(moving, b.name, b.center_of_mass, order)[..., :3] for b in heavy]
                 values = np.sum(moments, axis=0) / sum(body.mass for body in heavy)
             else:
-                values = unit * _of_body(moving, name, bodies[name].center_of_mass, order, setup.local)
+                axes = "local" if setup.local else "world"
+                values = _of_point(moving, name, bodies[name].center_of_mass, order, axes)
+                if order == 0:  # and the angles about the body's X, Y, Z [rad]
+                    R = np.broadcast_to(moving.model.system.poses(moving.q)[name][0], (len(moving.time), 3, 3))
+                    angles = euler_from_quaternion(quaternion_from_matrix(R), "XYZ")
+                    values = np.concatenate([np.broadcast_to(values, angles.shape), angles], axis=-1)
+                values = unit * values
             found |= labelled([f"{name}_{part}" for part in PARTS[: values.shape[-1]]], values)
         return found
 
@@ -294,16 +300,6 @@ def _of_point(moving: Moving, body: str, point: Sequence[float], order: int, axe
     return frame_acceleration(system, q, u, moving.accelerations, body, point, axes=axes, backend="numpy")
 
 
-def _of_body(moving: Moving, name: str, center: Sequence[float], order: int, local: bool) -> Array:
-    """(t, 6) of the centre of mass; the turn as angles about the body's X, Y, Z [rad], or as vector."""
-    x = _of_point(moving, name, center, order, "local" if local else "world")
-    if order:
-        return x
-    R = np.broadcast_to(moving.model.system.poses(moving.q)[name][0], (len(moving.time), 3, 3))
-    angles = euler_from_quaternion(quaternion_from_matrix(R), "XYZ")
-    return np.concatenate([np.broadcast_to(x, angles.shape), angles], axis=-1)
-
-
 # ---- muscles ---------------------------------------------------------------------------------------------------
 
 
@@ -323,7 +319,18 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup) -> Tables:
     if tensions is None:
         note("forces, fibers and tendons of the muscles are left out: their states are not in the file")
     else:
-        found |= _of_fibers(moving, muscles)
+        states, activation = state_names(model), moving.activation
+        assert activation is not None
+        for i in muscles:
+            name, law, own = model.muscle_names[i], model.muscles[i].law, activation[:, i]
+            assert isinstance(law, HillLaw)
+            if (own == 0).any():
+                law.check_rates(f"muscle {name!r}")
+            rows = [k for k, state in enumerate(states) if state.startswith(f"{name}.")]
+            state = moving.muscle_states[:, rows] if moving.muscle_states is not None and rows else None
+            of_fiber = _of_fiber(law, moving.lengths[:, i], moving.lengthening[:, i], own, state)
+            for title, values in of_fiber.items():
+                found.setdefault(title, np.zeros(moving.lengths.shape))[:, i] = values
     if setup.moments:
         follows = bool(model.constraints or model.couplers)
         axes = angular_triples(model)
@@ -337,23 +344,6 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup) -> Tables:
             found |= {f"Moment_{name}": values * tensions for name, values in arms.items()}
     for title, values in found.items():
         yield title, title, labelled(chosen, values[:, muscles])
-
-
-def _of_fibers(moving: Moving, muscles: list[int]) -> Columns:
-    """(t, m) of muscles, fibers and tendons, by the names of OpenSim's files."""
-    model, activation, found = moving.model, moving.activation, Columns()
-    assert activation is not None
-    lengths, speeds, states = moving.lengths, moving.lengthening, state_names(model)
-    for i in muscles:
-        name, law, own = model.muscle_names[i], model.muscles[i].law, activation[:, i]
-        assert isinstance(law, HillLaw)
-        if (own == 0).any():
-            law.check_rates(f"muscle {name!r}")
-        rows = [k for k, state in enumerate(states) if state.startswith(f"{name}.")]
-        state = moving.muscle_states[:, rows] if moving.muscle_states is not None and rows else None
-        for title, values in _of_fiber(law, lengths[:, i], speeds[:, i], own, state).items():
-            found.setdefault(title, np.zeros(lengths.shape))[:, i] = values
-    return found
 
 
 def _of_fiber(law: HillLaw, length: Array, speed: Array, activation: Array, state: Array | None) -> dict[str, Array]:

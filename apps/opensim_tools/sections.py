@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,7 +157,14 @@ def scaling_sections(generic: Model, person: Model, static: Markers | None) -> l
     whole = pd.DataFrame([[1e3 * float(fit.marker_rms[0]) for fit in fits]], ["all, RMS"], [*columns])
     title = "Errors of markers of the static trial, before and after scaling"
     sections.append(_worst_first(title, columns, "after [mm]", whole))
-    sections.append(_picture(person, fits[1], () if generic.file is None else (generic.file.parent,)))
+    # the model in its static pose, its markers in pink
+    viewer = importlib.import_module("myoquat.apps.viewer.films")
+    geometry = () if generic.file is None else (generic.file.parent,)
+    scene, films, _ = viewer.opened(person, [fits[1]], (), None, geometry, None)
+    painter = viewer.Painter(scene, *SIZE, films[0].q, person.name, markers=True)
+    pixels = painter.picture(viewer.Reels(scene, films).look(float(films[0].time[0]), "activation"))
+    words = "The scaled model in the pose of the static trial, with its markers."
+    sections.append(Drawn("Model and markers", pixels, words))
     return sections
 
 
@@ -188,12 +194,3 @@ def _factors(before: Array, after: Array) -> Array:
         return np.full(3, np.nan)
     square = (before**2).sum(axis=0)
     return np.divide((before * after).sum(axis=0), square, out=np.full(3, np.nan), where=square > 1e-12)
-
-
-def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Drawn:
-    """The model in its static pose, its markers in pink."""
-    viewer = importlib.import_module("myoquat.apps.viewer.films")
-    scene, films, _ = viewer.opened(model, [fit], (), None, geometry, None)
-    painter = viewer.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
-    pixels = painter.picture(viewer.Reels(scene, films).look(float(films[0].time[0]), "activation"))
-    return Drawn("Model and markers", pixels, "The scaled model in the pose of the static trial, with its markers.")

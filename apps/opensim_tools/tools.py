@@ -24,7 +24,7 @@ from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_marker
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.motion.structure import Sensor
-from myoquat.analysis.recruitment import ConsistentMotion, ResidualOptions, dynamically_consistent
+from myoquat.analysis.recruitment import ResidualOptions, dynamically_consistent
 from myoquat.analysis.recruitment.forward import computed_muscle_control
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
@@ -34,7 +34,7 @@ from myoquat.core import Array
 from myoquat.data import load_model
 from myoquat.data.c3d import LENGTHS, read_c3d_points, unit_in
 from myoquat.data.files import file_name, write_text
-from myoquat.data.motions import Forces, Markers, Motion, Orientations, load_markers, load_motion, load_orientations
+from myoquat.data.motions import Markers, Motion, Orientations, load_markers, load_motion, load_orientations
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.coordinates import muscle_columns
 from myoquat.data.motions.forces import read_external_loads
@@ -422,7 +422,12 @@ def _document(tag: str, entries: list[tuple[str, str, dict[str, Any]]]) -> str:
 def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     """Follow the motion of a setup and note the files of what the model did, its controls, forces and errors."""
     whole = load_model(setup.model, "file")
-    reserves = _reserves(setup, whole)
+    reserves = []  # the actuators of the model and of the setup, which help where muscles cannot
+    for name, actuator in actuators_of(whole, setup.force_sets).items():
+        if isinstance(actuator, ScalarActuator):
+            reserves.append(ReserveActuator(actuator))
+        else:
+            note(f"<{type(actuator).__name__}> {name} is left out: reserves are of one control")
     if whole.inputs:
         names = ", ".join(own.name for own in whole.inputs)
         note(f"the model's controllers of {names} are left out; OpenSim adds their values to what it finds")
@@ -433,7 +438,13 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
             raise ModelError(f"from {first:g} to {last:g} s there is no window of {setup.window:g} s", file=setup.path)
         return first + setup.window * np.arange(int((last - first) / setup.window + 1e-9) + 1)
 
-    motion, bandwidths = even_motion(setup, model, windows, outputs.tell), _bandwidths(setup, model)
+    motion, tracked = even_motion(setup, model, windows, outputs.tell), driving_tasks(model, setup.tracked)
+    free = {c.name for c in model.coordinates if c.free} - model.driven
+    if untracked := sorted(free - set(tracked)):
+        note(f"{', '.join(untracked)}: without a task in the setup, and left free")
+    bandwidths = np.zeros(model.system.nu)
+    for name, bandwidth in tracked.items():
+        bandwidths[list(model.system.indices.velocities_of_coordinate(name))] = bandwidth
     loads = loads_at(setup.loads, motion.time)
     found = computed_muscle_control(model, motion, loads, reserves=reserves, bandwidth=bandwidths)
     done = found.motion
@@ -452,29 +463,6 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     note_tracking(stated, controls, found.error, setup.tracked, outputs)
     analyse(moving, outputs)
     outputs.tell(f"{len(done.time)} frames; {summary_of(found)}")
-
-
-def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
-    """The actuators of the model and of the setup, which help where muscles cannot."""
-    found = []
-    for name, actuator in actuators_of(model, setup.force_sets).items():
-        if isinstance(actuator, ScalarActuator):
-            found.append(ReserveActuator(actuator))
-        else:
-            note(f"<{type(actuator).__name__}> {name} is left out: reserves are of one control")
-    return found
-
-
-def _bandwidths(setup: CmcSetup, model: Model) -> Array:
-    """(nu,) [rad/s] of the velocities; 0 for those without a task, which OpenSim leaves free."""
-    tracked = driving_tasks(model, setup.tracked)
-    free = {c.name for c in model.coordinates if c.free} - model.driven
-    if untracked := sorted(free - set(tracked)):
-        note(f"{', '.join(untracked)}: without a task in the setup, and left free")
-    found = np.zeros(model.system.nu)
-    for name, bandwidth in tracked.items():
-        found[list(model.system.indices.velocities_of_coordinate(name))] = bandwidth
-    return found
 
 
 # ---- ForwardTool -------------------------------------------------------------------------------------------------
@@ -636,7 +624,14 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
 
     motion = even_motion(setup, model, frames, outputs.tell)
     loads = loads_at(setup.loads, motion.time)
-    options = ResidualOptions(BOUND, BOUND, body=setup.body, weights=_weights(setup, model, motion), shift=0.05)
+    # weights of the free velocities: those of the tasks over their median, little for others
+    system, (velocities, _) = model.system, free_velocities(model, motion.q[:1], motion.time[:1])
+    rows = {name: system.indices.velocities_of_coordinate(name) for name in system.coordinate_names}
+    free = [name for name, its in rows.items() if {system.velocity_names[row] for row in its} & set(velocities)]
+    given = {name: weight for name, weight in driving_tasks(model, setup.weights).items() if name in free}
+    middle = float(np.median(list(given.values()))) if given else 1.0
+    weights = {name: given[name] / middle if name in given else UNTRACKED for name in free}
+    options = ResidualOptions(BOUND, BOUND, body=setup.body, weights=weights, shift=0.05)
     found = dynamically_consistent(model, motion, loads, options=options)
     outputs.tell(summary_of(found))
     if not found.success:
@@ -649,7 +644,15 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
         outputs.tell(f"center of mass of {setup.body} shifted by {shift} mm")
         outputs.add(setup.output, lambda to: adjusted.save(to, overwrite=True))
     acting = unbounded(replace(found.model, actuators=actuators))
-    controls = _controls(acting, found, loads)
+    # controls (t, k) of the actuators that give the motion
+    torque = inverse_dynamics_of_motion(found.model, found.motion, loads).torque
+    names, C = free_velocities(found.model, found.motion.q, found.motion.time)
+    A, b = np.einsum("tij,tik->tjk", C, control_columns(acting, found.motion.q)), np.einsum("tij,ti->tj", C, torque)
+    controls = np.einsum("tkj,tj->tk", np.linalg.pinv(A), b)
+    missing = np.abs(np.einsum("tjk,tk->tj", A, controls) - b).max(axis=0, initial=0.0)
+    still = np.flatnonzero(missing > MAX_UNACTUATED * np.abs(b).max(initial=0.0))
+    if len(still):
+        note(f"no actuator of the setup moves {', '.join(names[k] for k in still)} as the motion does")
     moving, error = Moving(setup, acting, found.motion, loads, controls), found.recorded.q - found.motion.q
     note_tracking(moving, labelled(acting.control_names, controls), error, setup.weights, outputs)
     forces = dict(zip(RESIDUALS, found.residual.T, strict=True))
@@ -660,29 +663,3 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
     text = f"Average Residuals:\n\n{means}"
     outputs.add(result_file(setup, "avgResiduals.txt"), lambda to: write_text(to, text))
     analyse(moving, outputs)
-
-
-def _weights(setup: RraSetup, model: Model, motion: Motion) -> dict[str, float]:
-    """The weights of the free velocities: those of the tasks over their median, little for others."""
-    known = model.system.coordinate_names
-    names, _ = free_velocities(model, motion.q[:1], motion.time[:1])
-    system = model.system
-    rows = {name: system.indices.velocities_of_coordinate(name) for name in known}
-    free = [name for name in known if {system.velocity_names[row] for row in rows[name]} & set(names)]
-    given = {name: weight for name, weight in driving_tasks(model, setup.weights).items() if name in free}
-    middle = float(np.median(list(given.values()))) if given else 1.0
-    return {name: given[name] / middle if name in given else UNTRACKED for name in free}
-
-
-def _controls(model: Model, found: ConsistentMotion, loads: Forces | None) -> Array:
-    """(t, k) the controls of actuators that give the motion."""
-    motion = found.motion
-    torque = inverse_dynamics_of_motion(found.model, motion, loads).torque
-    names, C = free_velocities(found.model, motion.q, motion.time)
-    A, b = np.einsum("tij,tik->tjk", C, control_columns(model, motion.q)), np.einsum("tij,ti->tj", C, torque)
-    controls: Array = np.einsum("tkj,tj->tk", np.linalg.pinv(A), b)
-    missing = np.abs(np.einsum("tjk,tk->tj", A, controls) - b).max(axis=0, initial=0.0)
-    rows = np.flatnonzero(missing > MAX_UNACTUATED * np.abs(b).max(initial=0.0))
-    if len(rows):
-        note(f"no actuator of the setup moves {', '.join(names[k] for k in rows)} as the motion does")
-    return controls
