@@ -28,9 +28,11 @@ TYPES = {1: "i1", 2: "i2", 4: "f4"}  # of the numbers of a parameter
 LONGEST_SHOWN = 5  # letters of a unit, in a message: short spellings are enough there
 
 FORCES = {"n": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3}  # keys as `unit_in` looks for them
-LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
-LENGTHS |= {f"{prefix}met{ending}": LENGTHS[unit] for prefix, unit in (("", "m"), ("centi", "cm"), ("milli", "mm"))
-            for ending in ("re", "res", "er", "ers")}  # fmt: skip
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+PREFIXES = {"": "m", "centi": "cm", "milli": "mm"}
+LENGTHS = METRES | {
+    f"{prefix}met{ending}": METRES[unit] for prefix, unit in PREFIXES.items() for ending in ("re", "res", "er", "ers")
+}
 MOMENTS = {force + length: FORCES[force] * LENGTHS[length] for force in FORCES for length in LENGTHS}
 VOLTS = {"V": 1.0, "mV": 1e-3, "uV": 1e-6}
 

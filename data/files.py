@@ -150,11 +150,6 @@ def near_file(path: Path) -> str:
     return "" if near is None else f"; {near!r} is there"
 
 
-def missing_file(path: Path, name: str) -> str:
-    """What is said of a file of a name that does not exist."""
-    return f"{name!r}, which does not exist ({path}){near_file(path)}"
-
-
 def beside(folder: Path, name: str) -> Path:
     """The path that a file in a folder names, with the separators of Windows or of other systems."""
     return folder / name.replace("\\", "/")
@@ -234,17 +229,14 @@ def read_arrays(path: Path, what: str) -> dict[str, Array]:
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as loaded:
                 arrays = dict(loaded)
-        if not all(_is_text(array) for array in arrays.values() if array.dtype.kind == "U"):
-            raise ValueError("its texts hold numbers that are no characters")
+        for array in arrays.values():
+            if array.dtype.kind == "U":  # of other numbers NumPy makes strings that Python cannot hold
+                codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+                if not (codes <= sys.maxunicode).all():
+                    raise ValueError("its texts hold numbers that are no characters")
         return arrays
     except FileNotFoundError:
         raise
     except Exception as error:  # also of tokenize, zlib and ast, which NumPy calls
         reason = error.message if isinstance(error, ModelError) else str(error)
         raise ValueError(f"{path}: this is no {what} ({shortened(reason, 300)})") from None
-
-
-def _is_text(array: Array) -> bool:
-    """Whether all characters are ones: NumPy makes of any others strings that Python cannot hold."""
-    codes = np.frombuffer(array.tobytes(), dtype=np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    return bool((codes <= sys.maxunicode).all())

@@ -85,7 +85,15 @@ def _obj(path: Path) -> Mesh:
             vertices.extend(_point(line, words))
         elif words[0] == "f":
             starts.append(len(corners))
-            corners.extend(_corners(line, words, len(vertices) // 3))
+            known = len(vertices) // 3
+            try:  # numbers of vertices, counted from the last one if negative
+                numbers = [int(word.partition("/")[0]) for word in words[1:]]
+            except ValueError:
+                raise ModelError("a face is numbers of vertices", line=line) from None
+            numbers = [c - 1 if c > 0 else known + c for c in numbers]
+            if numbers and not (min(numbers) >= 0 and max(numbers) < known):
+                raise ModelError("a face names a vertex that is not there", line=line)
+            corners.extend(numbers)
     return Mesh(np.array(vertices).reshape(-1, 3), fans(np.array(corners, dtype=int), np.array(starts, dtype=int)))
 
 
@@ -105,18 +113,6 @@ def _point(line: int, words: list[str]) -> list[float]:
     if not all(map(isfinite, (x, y, z))):
         raise ModelError(f"three finite numbers are needed after {words[0]!r}", line=line)
     return [x, y, z]
-
-
-def _corners(line: int, words: list[str], known: int) -> list[int]:
-    """The numbers of vertices of a face, counted from the last one if negative."""
-    try:
-        corners = [int(word.partition("/")[0]) for word in words[1:]]
-    except ValueError:
-        raise ModelError("a face is numbers of vertices", line=line) from None
-    corners = [c - 1 if c > 0 else known + c for c in corners]
-    if corners and not (min(corners) >= 0 and max(corners) < known):
-        raise ModelError("a face names a vertex that is not there", line=line)
-    return corners
 
 
 def _stl(path: Path) -> Mesh:

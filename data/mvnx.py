@@ -94,7 +94,16 @@ def read_mvnx(path: str | Path) -> MvnxContent:
                     rows.setdefault(key, []).append(value)
         if not times:
             raise ModelError("there is no frame of type 'normal': this is no recording of Xsens MVN")
-        found.time = _times(times, indices, found.rate)
+        # frame numbers over the rate, which rounded times agree with, or else these
+        found.time = np.array(times, dtype=float) * TIME_UNIT_S
+        if found.rate is not None and None not in indices:
+            even = np.array(indices, dtype=float) / found.rate
+            even += found.time[0] - even[0] if abs(found.time[0] - even[0]) > MAX_TIME_ERROR_S else 0.0
+            if np.abs(even - found.time).max() <= MAX_TIME_ERROR_S:
+                found.time = even
+        if (row := wrong_time(found.time)) is not None:
+            before = found.time[row - 1]
+            raise ModelError(f"the time of a frame, {found.time[row]:g} s, is not after {before:g} s")
     found.values = {key: np.stack(value) for key, value in rows.items()}
     return found
 
@@ -181,16 +190,3 @@ def _frame(element: Element, labels: dict[str, list[str]]) -> dict[str, Array]:
                 raise _wrong(child, f"{name} holds {word}")
         found[name] = values.reshape(-1, width)
     return found
-
-
-def _times(times: list[int], indices: list[int | None], rate: float | None) -> Array:
-    """Times [s]: frame numbers over the rate, which rounded times agree with, or else these."""
-    rounded = np.array(times, dtype=float) * TIME_UNIT_S
-    if rate is not None and None not in indices:
-        even = np.array(indices, dtype=float) / rate
-        even += rounded[0] - even[0] if abs(rounded[0] - even[0]) > MAX_TIME_ERROR_S else 0.0
-        if np.abs(even - rounded).max() <= MAX_TIME_ERROR_S:
-            rounded = even
-    if (row := wrong_time(rounded)) is not None:
-        raise ModelError(f"the time of a frame, {rounded[row]:g} s, is not after {rounded[row - 1]:g} s")
-    return rounded

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from myoquat.core import frozen
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 from .files import existing
 from .osim.document import read_root
 from .reports import ImplausibleValues
 from .setups.document import NOTHING, SetupDocument
-from .xml import Element, complain, text
+from .xml import Element, checked_numbers, complain, text
 
 # ---- Regular expressions of a file: matched only where that takes a limited time ----------------------------------
 #
@@ -177,15 +176,8 @@ def children(parent: Element, tag: str) -> list[Element]:
 
 def interval(parent: Element, tag: str) -> Interval | None:
     """(lower, upper) of bounds, which may be infinite: twice the one number that is given, None without any."""
-    words = text(parent, tag, "").split()
-    try:
-        found = [float(word) for word in words]
-    except ValueError:
-        found = [math.nan]
-    if len(found) > 2 or not all(math.isinf(x) or is_plausible(x) for x in found) or any("_" in x for x in words):
-        problem = f"must be empty, one number or two, infinite or at most {MAX_NUMBER:g} in size"
-        complain(parent.find(tag), f"<{tag}> {problem}, not {' '.join(words)!r}")
-    return (found[0], found[-1]) if found else None
+    ends = checked_numbers(parent.find(tag), f"<{tag}>", text(parent, tag, ""), 0, 2, infinite=True)
+    return (ends[0], ends[-1]) if ends else None
 
 
 def weights(parent: Element, name: str) -> dict[str, float]:

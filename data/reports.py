@@ -56,7 +56,7 @@ class ImplausibleWarning(UserWarning):
 
 
 class Report:
-    """Descriptions, how often each occurred, and the first examples of each.
+    """Descriptions, how often each occurred, and the first examples of each; `remarks` are warnings of their own.
 
     warning   the class of the warning that reports them
     opening   how it begins
@@ -70,6 +70,7 @@ class Report:
     def __init__(self) -> None:
         self._found: dict[str, list[Any]] = defaultdict(list)  # the first MAX_EXAMPLES of each
         self._counts: Counter[str] = Counter()
+        self.remarks: list[str] = []
 
     def count(self, what: Any, name: Any, /) -> None:
         """Note something by its description, and an example of it by name."""
@@ -90,16 +91,15 @@ class Report:
         return lines
 
     def report(self, path: Path | str, strict: bool) -> None:
-        """Raise a ModelError if `strict`, else warn once, with counts and examples; do nothing if nothing was noted."""
-        if not self._found:
-            return
+        """Raise a ModelError if `strict`, else warn once, with counts and examples, of what was noted; then remark."""
         parts = self.descriptions()
         if len(parts) > MAX_DESCRIPTIONS:
             parts[MAX_DESCRIPTIONS:] = [f"{len(parts) - MAX_DESCRIPTIONS} others"]
         message = f"{self.opening}: " + "; ".join(parts)
-        if strict:
+        if strict and parts:
             raise ModelError(message, file=path)
-        warnings.warn(f"{path}: {message}", self.warning, stacklevel=4)
+        for text in ([message] if parts else []) + self.remarks:
+            warnings.warn(f"{path}: {text}", self.warning, stacklevel=4)
 
 
 class UnwrittenParts(Report):

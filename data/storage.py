@@ -193,13 +193,9 @@ def write_motion(
     lines = [name or frame.attrs.get("name") or path.stem, "version=1"]
     lines += [f"nRows={len(table)}", f"nColumns={len(labels)}"]
     lines += [] if degrees is None else [f"inDegrees={'yes' if degrees else 'no'}"]
-    lines += [_entry(key, value) for key, value in (header or {}).items()]
+    for key, value in (header or {}).items():
+        lines.append(line := f"{key}={value}")
+        if "=" in key or set(line) & set("\r\n") or key.lower() in RESERVED:  # which would end it
+            message = f"the entry {line!r} of the header holds a line end, or a name that the writer itself gives"
+            raise ValueError(message)
     write_text(path, "\n".join([*lines, "endheader", "\t".join(labels)]) + "\n" + format_rows(table))
-
-
-def _entry(key: str, value: object) -> str:
-    """A line of the header; ValueError for a key or a value that would end it."""
-    line = f"{key}={value}"
-    if "=" in key or set(line) & set("\r\n") or key.lower() in RESERVED:
-        raise ValueError(f"the entry {line!r} of the header holds a line end, or a name that the writer itself gives")
-    return line

@@ -1,5 +1,7 @@
-"""Tables with units in their headers, for spreadsheets, statistics programs and MATLAB."""
+"""Columns of numbers over time, .csv, and tables with units in their headers for spreadsheets, statistics programs and
+MATLAB."""
 
+import csv
 import importlib
 import io
 import re
@@ -10,7 +12,8 @@ import numpy as np
 
 from myoquat.core import PATH, Array, check_types, missing_extra, pandas as pd
 
-from .files import check_output, write_bytes
+from .files import check_output, write_bytes, write_text
+from .rows import NumberFile, check_labels, check_times, time_table
 
 TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
 RULES = (  # of names of columns as OpenSim and this package write them
@@ -46,7 +49,9 @@ def column_units(table: "pd.DataFrame") -> dict[str, str]:
     check_types(table=(table, "pandas.DataFrame"))
     known = table.attrs.get("units", {})
     given = known if isinstance(known, Mapping) else dict.fromkeys(table.columns, str(known))
-    return {_name(label): str(given.get(label, _by_name(_name(label)))) for label in table.columns}
+    names = {label: _name(label) for label in table.columns}
+    by_name = {name: next((unit for rule, unit in RULES if rule.search(name)), "") for name in names.values()}
+    return {name: str(given.get(label, by_name[name])) for label, name in names.items()}
 
 
 def write_table(
@@ -59,25 +64,16 @@ def write_table(
     if suffix not in TABLE_FILES:
         raise ValueError(f"{path}: a table is written as {', '.join(TABLE_FILES)}, not {suffix or 'without an ending'}")
     path = check_output(path, overwrite)
-    write_bytes(path, _WRITERS[suffix](_flat(table, column_units(table) | dict(units or {}))))
+    named = {"time": "s"} | column_units(table) | dict(units or {})
+    flat = table.set_axis([_name(label) for label in table.columns], axis=1)
+    if any(name is not None for name in table.index.names):
+        flat = flat.reset_index()
+    headers = [f"{name} [{named[name]}]" if named.get(name) else name for name in map(str, flat.columns)]
+    write_bytes(path, _WRITERS[suffix](flat.set_axis(headers, axis=1)))
 
 
 def _name(label: object) -> str:
     return ".".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-def _by_name(name: str) -> str:
-    return next((unit for rule, unit in RULES if rule.search(name)), "")
-
-
-def _flat(table: "pd.DataFrame", units: Mapping[str, str]) -> "pd.DataFrame":
-    """The table with its index as columns and units in all names."""
-    names = [_name(label) for label in table.columns]
-    found = table.set_axis(names, axis=1)
-    if any(name is not None for name in table.index.names):
-        found = found.reset_index()
-    units = {"time": "s", **units}
-    return found.set_axis([f"{n} [{units[n]}]" if units.get(n) else n for n in map(str, found.columns)], axis=1)
 
 
 def _csv(table: "pd.DataFrame") -> bytes:
@@ -113,3 +109,39 @@ def _mat(table: "pd.DataFrame") -> bytes:
 
 
 _WRITERS = {".csv": _csv, ".xlsx": _xlsx, ".mat": _mat, ".parquet": _parquet}
+
+
+# ---- Columns of numbers over time, .csv: a line of labels, the first of them `time`, then a row each time ----------
+
+
+def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+    """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
+
+    A label that is not UTF-8 is taken as Latin-1, with an ImplausibleWarning, or an error if `strict`.
+
+    Raises ModelError with the line of a first column that is not `time` and of a missing or repeated label. It is also
+    raised for a cell that is no number and times that do not increase.
+    """
+    file = NumberFile(path, strict)
+    head = file.mended(next(file.lines))
+    labels = [label.strip() for label in next(csv.reader([head], skipinitialspace=True))]
+    file.check_labels(1, labels)
+    table, rows = file.table(labels, ((number, text.replace(",", "\t")) for number, text in file.lines), gaps=True)
+    check_times(file.path, rows, table[:, 0])
+    return time_table(table[:, 0], table[:, 1:], labels[1:])
+
+
+def write_columns(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a table over the index `time` [s] as a .csv file that reads back equal.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True, ValueError for columns on several levels.
+    """
+    path = check_output(path, overwrite)
+    if frame.columns.nlevels > 1 or frame.index.nlevels > 1:
+        raise ValueError("a .csv file holds plain columns over time; the table's columns or rows have several levels")
+    labels = ["time", *map(str, frame.columns)]
+    check_labels(path, 0, labels)
+    for label in labels:
+        if set(label) & set(',"\t\r\n'):
+            raise ValueError(f"the label {label!r} holds a comma, a quotation mark, a tab or a line end")
+    write_text(path, frame.astype(np.float64).to_csv(index_label="time"))

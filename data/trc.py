@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core import PATH, check_types, pandas as pd
 
-from .c3d import LENGTHS, unit_in
+from .c3d import LENGTHS, METRES, unit_in
 from .files import check_output, write_text
 from .rows import (
     AXES,
@@ -62,7 +62,12 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     head = list(map(file.mended, first))
     if len(head) < 5 or not head[0].startswith("PathFileType"):
         raise file.error("no line 'PathFileType' at the top, or no header after it: this is no .trc file", 1)
-    header = _header(file, head[1], head[2])
+    keys, words = head[1].split(), head[2].split()
+    if len(words) != len(keys) and "\t" in head[2]:  # an entry is empty, or has several words
+        words = [word.strip() for word in head[2].split("\t")]
+    header = dict(zip(keys, words, strict=False))
+    if missing := [key for key in ("DataRate", "NumFrames", "NumMarkers", "Units") if key not in header]:
+        raise file.error(f"the header lacks {', '.join(missing)}", 3)
     try:
         metres = unit_in(LENGTHS, header["Units"], "Units")
     except ValueError:
@@ -86,17 +91,6 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     if step > 0 and not 1 / MAX_RATE_FACTOR < step * rate < MAX_RATE_FACTOR:
         file.tell(3, f"DataRate is {header['DataRate']}, but the times are {step:g} s apart; the times count")
     return marker_table(table[:, 1], table[:, 2:] * metres, names, header=header)
-
-
-def _header(file: NumberFile, keys: str, values: str) -> dict[str, str]:
-    names, words = keys.split(), values.split()
-    if len(words) != len(names) and "\t" in values:  # an entry is empty, or has several words
-        words = [word.strip() for word in values.split("\t")]
-    header = dict(zip(names, words, strict=False))
-    missing = [key for key in ("DataRate", "NumFrames", "NumMarkers", "Units") if key not in header]
-    if missing:
-        raise file.error(f"the header lacks {', '.join(missing)}", 3)
-    return header
 
 
 def _number_in(file: NumberFile, header: dict[str, str], key: str) -> float:
@@ -139,7 +133,6 @@ def _by_tabs(line: Line) -> Line:
 # ---- Writing marker files, .trc -----------------------------------------------------------------------------------
 
 
-METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 ENTRIES = [
     "DataRate",
     "CameraRate",

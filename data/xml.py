@@ -12,7 +12,7 @@ from lxml import etree
 
 from myoquat.core import Array, ArrayLike
 from myoquat.joints import ModelError, euler_from_quaternion
-from myoquat.joints.ranges import MAX_NUMBER, is_plausible
+from myoquat.joints.ranges import is_plausible, size_limit
 
 from .files import MAX_BYTES, beside, read_text
 from .reports import ImplausibleValues
@@ -131,8 +131,8 @@ def checked_numbers(
     """The decimal numbers in a text, separated by blanks, from `least` to `most` of them, any number for None. Infinite
     ones, in any spelling of Inf, are allowed if `infinite`.
 
-    ModelError at the element, about `what`, for other texts, other counts, and numbers that exceed MAX_NUMBER in size
-    (`myoquat.joints.ranges`).
+    ModelError at the element, about `what`, for other texts, other counts, and numbers that exceed
+    `myoquat.joints.ranges.MAX_NUMBER` in size.
     """
     try:
         found = tuple(float(word) for word in text.split())
@@ -145,8 +145,9 @@ def checked_numbers(
     if plausible and least <= len(found) and (most is None or len(found) <= most):
         return found
     count = "" if most is None else f"{most} " if least == most else f"{least} to {most} "
-    limit = "" if plausible or not all(map(math.isfinite, found)) else f" of at most {MAX_NUMBER:g} in size"
-    complain(element, f"{what} must be {count}finite number{'s' * (most != 1)}{limit}, not {text!r}")
+    limit = "" if plausible else size_limit(found)
+    also = "; infinite ones are allowed too" if infinite else ""
+    complain(element, f"{what} must be {count}finite number{'s' * (most != 1)}{limit}, not {text!r}{also}")
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -378,8 +379,9 @@ def set_with(element: Element, **attributes: Any) -> None:
 
 
 def add_set(parent: Element, tag: str) -> Element:
-    """The <objects> of a new set."""
-    return add(add(parent, tag, name=tag.lower()), "objects")
+    """The <objects> of a set, which is added where it is missing."""
+    members = parent.find(f"{tag}/objects")
+    return add(add(parent, tag, name=tag.lower()), "objects") if members is None else members
 
 
 def document_text(root: Element) -> str:

@@ -1,13 +1,15 @@
 """`myoquat derive`."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from myoquat.apps.commands import options
 from myoquat.data import load_model
-from myoquat.data.derivation import write_derivation
-from myoquat.muscle.derivation import JACOBIANS, LANGUAGES
+from myoquat.data.files import check_output, write_text
+from myoquat.muscle import Model
+from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, Derivation, derive, source
 
 
 @options.command("derive")
@@ -33,3 +35,25 @@ def command(given: Any) -> None:
         forces=given.forces, overwrite=given.force,
     )  # fmt: skip
     click.echo(f"wrote {given.output} ({len(found.common)} common subexpressions)")
+
+
+def write_derivation(
+    model: Model,
+    jacobian: str,
+    language: str,
+    path: str | Path,
+    eliminated: int = 0,
+    overwrite: bool = False,
+    forces: bool = True,
+) -> Derivation:
+    """Derive and write a function file; the function is named after the file.
+
+    forces: as for `derive`. Raises as `derive` does, ValueError for an unknown language, FileExistsError if the file
+    exists and `overwrite` is False. A failed write leaves nothing behind.
+    """
+    path = check_output(path, overwrite)
+    if language not in LANGUAGES:
+        raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {language!r}")
+    derivation = derive(model, jacobian, eliminated, forces)
+    write_text(path, source(derivation, language, path.stem))
+    return derivation

@@ -11,7 +11,7 @@ from myoquat import kernels
 from myoquat.apps.commands import options
 from myoquat.core import printable
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
-from myoquat.data.osim.left_out import change_of
+from myoquat.data.osim.read import change_of
 from myoquat.data.reports import UnsupportedElements
 from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.chains import find_chains

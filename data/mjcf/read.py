@@ -1,15 +1,12 @@
 """From a MuJoCo model to ours."""
 
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array
 from myoquat.data.formats import CompiledModel, ModelSpec
-from myoquat.data.reports import ImplausibleWarning
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import located
 from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.joints.vectors import vecmat
@@ -28,15 +25,10 @@ WRAPPING = ("mujoco", "mujoco3", "shortest")
 START = "start"  # the keyframe at which a model starts, else the first one; without any, the pose of the file
 
 
-def read_model(source: Any, strict: bool = False, **options: Any) -> Model:
-    """The model in a MuJoCo file, MJCF, or a compiled one, as `load_mjcf` reads it with these `options`."""
-    return load_mjcf(source, strict=strict, **options)
-
-
-def load_mjcf(
-    source: "str | Path | CompiledModel | ModelSpec",
-    *,
-    strict: bool = False,
+def read_model(
+    source: "Path | CompiledModel | ModelSpec",
+    unsupported: UnsupportedElements,
+    implausible: ImplausibleValues,
     wrapping: str = "mujoco",
     anywhere: bool = False,
     contact: bool = False,
@@ -51,8 +43,6 @@ def load_mjcf(
     a body is that of the file. A body with more joints than one joint here holds, or with a joint away from its origin,
     hangs on massless bodies.
 
-    strict    an element that is not read raises ModelError. By default one UnsupportedWarning reports all of them with
-              counts and lines.
     wrapping  the rule for surfaces with a side site: "mujoco" that of MuJoCo 4, "mujoco3" that of versions up to 3.17,
               "shortest" that of a quadrant, whose path stays in front where both ends are behind.
     anywhere  files that it includes, and meshes, may lie outside its folder.
@@ -76,21 +66,15 @@ def load_mjcf(
     """
     if wrapping not in WRAPPING:
         raise ValueError(f"wrapping is one of {', '.join(WRAPPING)}, not {wrapping!r}")
-    if not isinstance(source, (str, Path, CompiledModel, ModelSpec)):
-        raise TypeError(f"source must be a path, an MjModel or an MjSpec, not {type(source).__name__}")
-    path = None if isinstance(source, (CompiledModel, ModelSpec)) else Path(source)
-    described = "the compiled model" if path is None else str(path)
+    path = source if isinstance(source, Path) else None
     with located(path, None):
-        opened = open_source(source if path is None else path, anywhere)  # type: ignore[arg-type]
+        opened = open_source(source, anywhere, unsupported, implausible)
         with located(path, opened.root):
             model = _model(opened, path, wrapping, contact)
-    opened.unsupported.report(described, strict)
-    opened.implausible.report(described, False)
     if opened.idle:
         shown = ", ".join(opened.idle[:MAX_SHOWN]) + (", ..." if len(opened.idle) > MAX_SHOWN else "")
-        message = f"{len(opened.idle)} tendons without actuator and spring carry no force: {shown}"
-        warnings.warn(f"{described}: {message}", ImplausibleWarning, stacklevel=3)
-    return replace(model, left_out=tuple(opened.unsupported.descriptions()))
+        implausible.remarks.append(f"{len(opened.idle)} tendons without actuator and spring carry no force: {shown}")
+    return model
 
 
 def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> Model:
@@ -113,7 +97,12 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
         if other is not key:
             other.note("another keyframe")
     start_q: Any = system.check_q(np.array(skeleton.start if key is None else key.qpos))
-    start_u: Any = _in_child(system, start_q, np.array(_stated(key, "qvel") or np.zeros(system.nu)))
+    start_u: Any = np.array(_stated(key, "qvel") or np.zeros(system.nu))
+    # the linear velocity of a floating joint is that of the parent's frame in MuJoCo, of the child's here
+    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if body.joint.span == "all":
+            linear = slice(iu.start, iu.start + 3)
+            start_u[linear] = vecmat(start_u[linear], rotation_matrix(start_q[iq][3:]))
     muscles = read_tendons(skeleton, drives, wrapping)
     couplers, constraints = read_equalities(skeleton, system, muscles)
     neutral = key is None and tuple(start_q) == tuple(system.neutral())
@@ -146,12 +135,3 @@ def _stated(key: Part | None, quantity: str) -> tuple[float, ...] | None:
         return None
     row: tuple[float, ...] = getattr(key, quantity)
     return row
-
-
-def _in_child(system: ArticulatedSystem, q: Array, u: Array) -> Array:
-    """u: the linear velocity of a floating joint is that of the parent's frame in MuJoCo, of the child's here."""
-    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if body.joint.span == "all":
-            linear = slice(iu.start, iu.start + 3)
-            u[linear] = vecmat(u[linear], rotation_matrix(q[iq][3:]))
-    return u

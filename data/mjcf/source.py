@@ -7,7 +7,7 @@ outside of its folder, declare a document type or hold more bytes than one may.
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -130,20 +130,19 @@ class Part:
 class Source:
     """A compiled model, and what is known of the file that it comes from.
 
-    m       the `mujoco.MjModel`
-    spec    the `mujoco.MjSpec` that it is compiled of, None without one
-    folder  that of the file, None without one
-    root    the file's elements with those of the files that it includes, None without one
-    meshes  the files of meshes as the model's file names them, by the meshes' names
-    idle    tendons on which nothing acts
+    unsupported  what is not read of it
+    m            the `mujoco.MjModel`
+    spec         the `mujoco.MjSpec` that it is compiled of, None without one
+    root         the file's elements with those of the files that it includes, None without one
+    meshes       the files of meshes as the model's file names them, by the meshes' names
+    idle         tendons on which nothing acts
     """
 
+    unsupported: UnsupportedElements
     m: Any
     spec: Any = None
     root: Element | None = None
     meshes: dict[str, str] = field(default_factory=dict)
-    unsupported: UnsupportedElements = field(default_factory=UnsupportedElements)
-    implausible: ImplausibleValues = field(default_factory=ImplausibleValues)
     idle: list[str] = field(default_factory=list)
     _given: dict[str, dict[int, Any]] = field(default_factory=dict)
 
@@ -194,31 +193,34 @@ class Source:
 # ---- opening ---------------------------------------------------------------------------------------------------------
 
 
-def open_source(source: "Path | CompiledModel | ModelSpec", anywhere: bool) -> Source:
+def open_source(
+    source: "Path | CompiledModel | ModelSpec", anywhere: bool, unsupported: UnsupportedElements,
+    implausible: ImplausibleValues,
+) -> Source:  # fmt: skip
     """A file, a specification or a compiled model. ModelError for what MuJoCo refuses, MissingExtraError without it."""
     if isinstance(source, CompiledModel):
-        found = Source(source)
+        found = Source(unsupported, source)
     elif isinstance(source, ModelSpec):
-        found = Source(_asked(source.compile), source)
+        found = Source(unsupported, _asked(source.compile), source)
     else:
-        found = _of_file(source, anywhere)
+        found = _of_file(source, anywhere, unsupported, implausible)
     found.check()
     return found
 
 
-def _of_file(path: Path, anywhere: bool) -> Source:
-    implausible = ImplausibleValues()
+def _of_file(path: Path, anywhere: bool, unsupported: UnsupportedElements, implausible: ImplausibleValues) -> Source:
     root = parse(path, lambda text: mended(text, implausible))
     if root.tag != "mujoco":
         raise ModelError(f"<mujoco> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     _follow(root, path, implausible, IncludedFiles(path, anywhere))
-    _check_counts(root)
+    copied, made = next(root.iter("replicate"), None), _made(root)
+    if copied is not None and made > MAX_REPLICATED:
+        complain(copied, f"<replicate> makes {made} elements of the file, and at most {MAX_REPLICATED} are read")
     if not anywhere:
         _check_named_files(root, path.parent, {path.resolve()})
     spec = _asked(lambda: mujoco.MjSpec.from_file(str(path)), path, root)
     meshes = _without_pictures(spec)
-    compiled = _asked(spec.compile, path, root)
-    return Source(compiled, spec, root, meshes, implausible=implausible)
+    return Source(unsupported, _asked(spec.compile, path, root), spec, root, meshes)
 
 
 def _asked(call: Callable[[], Any], path: Path | None = None, root: Element | None = None) -> Any:
@@ -274,12 +276,17 @@ def _without_pictures(spec: Any) -> dict[str, str]:
     return files
 
 
+def has_mass(geom: Any) -> bool:
+    """Whether a geom of a specification has a mass, or a density from which it follows."""
+    return bool(geom.density if np.isnan(geom.mass) else geom.mass)
+
+
 def _weighs(geom: Any, spec: Any) -> bool:
     """Whether a geom is part of its body's inertia."""
     how, modes = spec.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
     if how == modes.mjINERTIAFROMGEOM_FALSE or (how == modes.mjINERTIAFROMGEOM_AUTO and geom.parent.explicitinertial):
         return False
-    return bool(geom.density if np.isnan(geom.mass) else geom.mass)
+    return has_mass(geom)
 
 
 # ---- the file and those that it names --------------------------------------------------------------------------------
@@ -303,13 +310,6 @@ def _follow(root: Element, path: Path, implausible: ImplausibleValues, files: In
         parent[place : place + 1] = list(included.iterchildren("*"))
 
 
-def _check_counts(root: Element) -> None:
-    """ModelError for <replicate> elements that make too many elements."""
-    if (made := _made(root)) > MAX_REPLICATED and next(root.iter("replicate"), None) is not None:
-        problem = f"<replicate> makes {made} elements of the file, and at most {MAX_REPLICATED} are read"
-        complain(next(root.iter("replicate")), problem)
-
-
 def _made(element: Element) -> int:
     """The elements in an element, with the copies that are made of them."""
     count = 1
@@ -324,7 +324,8 @@ def _made(element: Element) -> int:
 def _check_named_files(root: Element, folder: Path, seen: set[Path]) -> None:
     """ModelError for a file outside of the folder that an element names, in any of the folders of the compiler, and for
     those that a model names which is attached."""
-    folders = [folder, *(beside(folder, name) for name in _folders(root))]
+    named = (compiler.get(key) for compiler in root.iter("compiler") for key in FOLDERS)
+    folders = [folder, *(beside(folder, name) for name in named if name)]
     home = folder.resolve()
     for element in root.iter("*"):
         name = element.get("file")
@@ -342,8 +343,3 @@ def _check_named_files(root: Element, folder: Path, seen: set[Path]) -> None:
                 attached = parse(path, lambda text: mended(text, ImplausibleValues()))
                 _follow(attached, path, ImplausibleValues(), IncludedFiles(path, False))
                 _check_named_files(attached, folder, seen)
-
-
-def _folders(root: Element) -> Iterator[str]:
-    for compiler in root.iter("compiler"):
-        yield from (name for key in FOLDERS if (name := compiler.get(key)))

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from lxml import etree
 from numpy.polynomial import Polynomial
 
 from myoquat.core import Array
-from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add_with, document_text, set_with, written
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler
@@ -21,7 +19,7 @@ from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.joints.types import SphericalJoint
 from myoquat.joints.vectors import congruent, cross, full, matvec
-from myoquat.muscle import ActivationDynamics, CoordinateLimit, LengthPoint, Model, Muscle, MusclePath, path_jacobian
+from myoquat.muscle import ActivationDynamics, LengthPoint, Model, Muscle, MusclePath, path_jacobian
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     Actuator,
@@ -52,10 +50,8 @@ from .written_bodies import Tree, why_no_tendon
 NO_SLIP = "speeds of slip, which MuJoCo's dry friction has not"
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
-    """Write a model as a MuJoCo file.
-
-    Raises FileExistsError for an existing file unless `overwrite` is True; if writing fails it is left as it was.
+def model_text(model: Model, unwritten: UnwrittenParts) -> str:
+    """The text of a MuJoCo file of a model.
 
     Ball joints stay quaternions. A floating body on the ground itself becomes a free joint, whose linear velocity is
     that of the world. Other joints are rows of slides and hinges named after the coordinates, in the order in which
@@ -64,7 +60,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     equality constraint. It is exact where the function is a polynomial of degree four at most, else fitted to it over
     the coordinate's range.
 
-    One UnwrittenWarning reports what MuJoCo cannot represent, or ModelError if `strict`:
+    What MuJoCo cannot represent is noted:
 
     - laws of muscles that MuJoCo has not, and activation dynamics other than MuJoCo's
     - actuators of several coordinates or bodies; those of coordinates, points and axes of a body are written
@@ -80,13 +76,6 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     that MuJoCo refuses, and for constraints other than couplers, points that coincide and welds. So do passive forces
     other than limits of ball joints, dry friction, gravity compensation, and springs of actuators.
     """
-    path, unwritten = check_output(path, overwrite), UnwrittenParts()
-    document = _document(model, unwritten)
-    unwritten.report(path, strict)
-    write_text(path, document_text(document))
-
-
-def _document(model: Model, unwritten: UnwrittenParts) -> Element:
     system = model.system
     held: dict[str, float] = {}
     loops: list[PointLoop | Weld] = []
@@ -130,7 +119,7 @@ def _document(model: Model, unwritten: UnwrittenParts) -> Element:
     if qpos:
         inputs = {"ctrl": actuators.ctrl or None, "act": actuators.act or None}
         add_with(tree.section("keyframe"), "key", name="start", qpos=qpos, qvel=qvel, **inputs)
-    return root
+    return document_text(root)
 
 
 def _ends(tree: Tree, loop: PointLoop | Weld, name: str) -> list[str]:
@@ -201,7 +190,12 @@ def add_limits(model: Model, tree: Tree, mobilities: "Mobilities") -> None:
             tree.unwritten.count("limits of coordinates", limit.name)
             continue
         limited.add(name)
-        ends, margin = _range(limit, ranges.get(name))
+        # the range of the coordinate, with a margin if the limit narrows both ends alike
+        known, ends, margin = ranges.get(name), (limit.lower, limit.upper), 0.0
+        if known is not None:
+            first, second = limit.lower - known[0], known[1] - limit.upper
+            if first >= 0 and math.isclose(first, second, rel_tol=0.0, abs_tol=MARGIN_TOLERANCE):
+                ends, margin = known, first
         softness = limit.upper_stiffness, limit.damping, limit.transition
         soft = soft_limit(ends, softness, mobilities.of_coordinate(name))
         set_with(tree.joints[name][0], margin=margin or None, **soft)
@@ -219,15 +213,6 @@ def soft_limit(ends: tuple[float, float], softness: tuple[float, float, float], 
     (stiffness, damping, onset), rest = softness, 1.0 - Softness().impedance
     solref = -stiffness * rest * mobility, -damping * math.sqrt(rest) * mobility
     return {"range": ends, "limited": True, "solreflimit": solref, "solimplimit": (*SOLIMP[:2], onset)}
-
-
-def _range(limit: CoordinateLimit, known: tuple[float, float] | None) -> tuple[tuple[float, float], float]:
-    """The range of a joint and the margin at its ends: that of the coordinate, if the limit narrows both ends alike."""
-    if known is not None:
-        first, second = limit.lower - known[0], known[1] - limit.upper
-        if first >= 0 and math.isclose(first, second, rel_tol=0.0, abs_tol=MARGIN_TOLERANCE):
-            return known, first
-    return (limit.lower, limit.upper), 0.0
 
 
 class Mobilities:
@@ -386,7 +371,12 @@ class Actuators:
             if spring is not None:
                 k, c = spring.stiffness, spring.damping
                 attributes |= {"biastype": "affine", "biasprm": (k * spring.rest, -k, -c)}
-            attributes |= _delayed(actuator)
+            limits = actuator.activation_bounds
+            if isinstance(actuator, ActivationCoordinateActuator):
+                attributes |= {"dyntype": "filter", "dynprm": actuator.activation_time}
+            elif actuator.delayed:
+                attributes |= {"dyntype": "integrator", "dynprm": 1.0}
+                attributes |= {"actlimited": True, "actrange": limits} if all(map(math.isfinite, limits)) else {}
         bounds = actuator.lower, actuator.upper
         if all(map(math.isfinite, bounds)):
             attributes |= {"ctrllimited": True, "ctrlrange": bounds}
@@ -437,16 +427,6 @@ def _activation(dynamics: ActivationDynamics) -> dict[str, Any] | None:
     if dynamics.form == "integral":
         return {"dyntype": "integrator", "dynprm": 1.0, "actlimited": True, "actrange": (0.0, 1.0)}
     return None
-
-
-def _delayed(actuator: CoordinateActuator) -> dict[str, Any]:
-    if isinstance(actuator, ActivationCoordinateActuator):
-        return {"dyntype": "filter", "dynprm": actuator.activation_time}
-    if isinstance(actuator, IntegratingCoordinateActuator):
-        limits = actuator.activation_bounds
-        limited = {"actlimited": True, "actrange": limits} if all(map(math.isfinite, limits)) else {}
-        return {"dyntype": "integrator", "dynprm": 1.0, **limited}
-    return {}
 
 
 # ---- Paths as tendons, and the force laws that MuJoCo has for them ------------------------------------------------

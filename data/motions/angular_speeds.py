@@ -36,19 +36,13 @@ def angular_triples(model: SystemLike) -> list[tuple[str, ...]]:
 
 def angular_velocities(model: Model, q: Array, u: Array) -> Array:
     """(..., nu) u of a model whose velocities are rates of coordinates, with angular velocities for these joints."""
-    found = u.copy()
-    for x, y, at in _turning(model, q):
-        found[..., at] = matvec(axes_of_angles(x, y), u[..., at])
+    found, index = u.copy(), {name: k for k, name in enumerate(model.system.coordinate_names)}
+    for names in angular_triples(model):
+        at = [index[name] for name in names]
+        found[..., at] = matvec(axes_of_angles(q[..., at[0]], q[..., at[1]]), u[..., at])
     return found
 
 
 def angular_accelerations(model: Model, q: Array, u: Array, udot: Array) -> Array:
     """(..., nu) the rates of `angular_velocities`, E udot + Edot u."""
     return state.rate_along(lambda s: angular_velocities(model, q + s * u, u + s * udot), q)
-
-
-def _turning(model: Model, q: Array) -> list[tuple[Array, Array, list[int]]]:
-    """x, y, and where the three angles of each joint are."""
-    index = {name: k for k, name in enumerate(model.system.coordinate_names)}
-    at = [[index[name] for name in names] for names in angular_triples(model)]
-    return [(q[..., three[0]], q[..., three[1]], three) for three in at]

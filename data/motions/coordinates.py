@@ -38,7 +38,8 @@ def muscle_columns(
         columns |= {f"{SET}{model.muscle_names[i]}/activation": values[:, i] for i in _activated(model)}
     if muscle_states is not None:
         values = real_array("muscle_states", muscle_states)
-        columns |= {label: values[:, i] for i, label in enumerate(_labels(model))}
+        labels = (SET + "/".join(name.rpartition(".")[::2]) for name in state_names(model))
+        columns |= {label: values[:, i] for i, label in enumerate(labels)}
     return columns
 
 
@@ -84,11 +85,6 @@ def actuation_from_motion(model: Model, motion: "pd.DataFrame") -> dict[str, Arr
     found = {_bare(str(label)): label for label in motion.columns}
     labels = {actuator.name: found.get(f"{actuator.name}.activation") for actuator in delayed(model).values()}
     return {name: motion[label].to_numpy(dtype=float) for name, label in labels.items() if label is not None}
-
-
-def _labels(model: Model) -> list[str]:
-    """The columns of the states."""
-    return [SET + "/".join(name.rpartition(".")[::2]) for name in state_names(model)]
 
 
 def _bare(label: str) -> str:
@@ -195,7 +191,10 @@ def states_in_angles(
     has them. Velocities of bodies with angles that the motion has by the target's own names, such as those of a free
     joint along the body's axes, by their numbers: u is zero there."""
     degrees = _degrees(motion, in_degrees)
-    labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
+    labels = [
+        label for label in map(str, motion.columns)
+        if not (label.startswith(SET) or any(label == x or fnmatch.fnmatchcase(label, x) for x in ignore))
+    ]  # fmt: skip
     named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
     system = in_angles(target, {bare_name(label, named) for label in labels})
     following = {f"{name}{ending}" for name in system.angle_names for ending in ("", "_u")}
@@ -272,12 +271,6 @@ def rates_of_states(
     return motion.assign(**changed) if changed else motion
 
 
-def _is_passed_over(label: str, ignore: Collection[str]) -> bool:
-    if label.startswith("/forceset/") or label in ignore:
-        return True
-    return any(fnmatch.fnmatchcase(label, pattern) for pattern in ignore)
-
-
 def motion_from_states(
     model: SystemLike,
     time: ArrayLike,
@@ -311,7 +304,12 @@ def motion_from_states(
     for quantity, array in arrays.items():
         if time.ndim != 1 or array.shape[:-1] != time.shape:
             raise ValueError(f"time has shape {time.shape} and {quantity} {array.shape}; (t,) and (t, n) are needed")
-    arrays["q"] = _continuous(given, system, arrays["q"])
+    arrays["q"] = arrays["q"].copy()  # without the jumps of whole turns in angles that `given` holds as quaternions
+    for name, (i, k) in given.angle_names.items():
+        if name in system.coordinate_names:
+            column, joint = system.coordinate_names.index(name), given.bodies[i].joint
+            period = float(joint.angles.periods[k])  # type: ignore[attr-defined]
+            arrays["q"][:, column] = np.unwrap(arrays["q"][:, column], period=period)
     columns: dict[str, np.ndarray] = {}
     for quantity, labels in coordinate_labels(system).items():
         columns |= dict(zip(labels, arrays[quantity].T, strict=True)) if quantity in arrays else {}
@@ -320,17 +318,6 @@ def motion_from_states(
     if isinstance(model, Model):
         columns |= muscle_columns(model, activation, muscle_states)
     return motion_table(system, time, columns, in_degrees)
-
-
-def _continuous(given: ArticulatedSystem, system: ArticulatedSystem, q: Array) -> Array:
-    """q (t, nq) without the jumps of whole turns in angles that `given` holds as quaternions."""
-    result = q.copy()
-    for name, (i, k) in given.angle_names.items():
-        if name in system.coordinate_names:
-            column, joint = system.coordinate_names.index(name), given.bodies[i].joint
-            period = float(joint.angles.periods[k])  # type: ignore[attr-defined]
-            result[:, column] = np.unwrap(q[:, column], period=period)
-    return result
 
 
 def _degrees(motion: "pd.DataFrame", given: bool | None) -> bool:

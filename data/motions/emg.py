@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core import PATH, Array, check_types, frozen, indices_of, pandas as pd, scipy
+from myoquat.core import Array, frozen, indices_of, pandas as pd, scipy
 from myoquat.data import c3d
+from myoquat.data.files import existing
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
@@ -128,8 +129,7 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     >>> load_emg(path)
     <Emg 1 channels, 2 frames, 0 to 0.1 s, in V>
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
+    path = existing(path)
     if path.suffix.lower() == ".trc":
         raise ModelError("a .trc file holds markers", file=path)
     frame = c3d.read_c3d_channels(path, channels) if path.suffix.lower() == ".c3d" else load_table(path)

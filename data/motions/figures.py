@@ -33,8 +33,7 @@ def motion_panels(model: Any, q: Array, u: Array | None, activation: Array | Non
     system = model.system if isinstance(model, Model) else model
     found = coordinate_panels(system, q)
     if u is not None:
-        units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
-        found += by_unit(system.velocity_names, units, u)
+        found += by_unit(system.velocity_names, [*system.velocity_units.values()], u)
     if isinstance(model, Model):
         known = (("activations", "", activation), ("muscle tensions", "N", force))
         found += [Panel(title, unit, model.muscle_names, x, shared=True) for title, unit, x in known if x is not None]
@@ -79,8 +78,13 @@ def animate(
     frames = np.unique(np.searchsorted(motion.time, shown - 1e-9))
     film = _Film(motion, run, frames, model)
     moving = animation.FuncAnimation(film.figure, film.show, frames=len(frames), interval=1000 / FRAMES_PER_SECOND)
-    if path is not None:
-        _write(moving, path)
+    if path is not None and path.suffix == ".html":
+        write_bytes(path, moving.to_jshtml(fps=FRAMES_PER_SECOND).encode())
+    elif path is not None:  # whole or not at all
+        with tempfile.TemporaryDirectory() as folder, rc_context({"animation.ffmpeg_path": film_encoder() or "ffmpeg"}):
+            made = Path(folder) / f"film{path.suffix}"
+            moving.save(made, writer=WRITERS[path.suffix], fps=FRAMES_PER_SECOND)
+            write_bytes(path, made.read_bytes())
     return moving
 
 
@@ -90,17 +94,6 @@ def check_film(path: Path) -> None:
         raise ValueError(f"a film ends in {', '.join(WRITERS)}, not {path.suffix!r}")
     if path.suffix == ".mp4" and film_encoder() is None:
         raise ValueError(f"{NO_ENCODER}; .gif and .html need none")
-
-
-def _write(moving: animation.FuncAnimation, path: Path) -> None:
-    """Whole or not at all."""
-    if path.suffix == ".html":
-        write_bytes(path, moving.to_jshtml(fps=FRAMES_PER_SECOND).encode())
-        return
-    with tempfile.TemporaryDirectory() as folder, rc_context({"animation.ffmpeg_path": film_encoder() or "ffmpeg"}):
-        made = Path(folder) / f"film{path.suffix}"
-        moving.save(made, writer=WRITERS[path.suffix], fps=FRAMES_PER_SECOND)
-        write_bytes(path, made.read_bytes())
 
 
 class _Film:
@@ -134,12 +127,8 @@ class _Film:
         centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 or 1.0
         self.axes.set(**{f"{a}lim": (c - half, c + half) for a, c in zip("xyz", centre, strict=True)})
         self.axes.set_box_aspect((1, 1, 1))
-        self._stand_up()
-
-    def _stand_up(self) -> None:
-        """Gravity points down in the picture, whatever axis it is along."""
         gravity = np.array(self.model.system.gravity)
-        if gravity.any():
+        if gravity.any():  # it points down in the picture, whatever axis it is along
             axis = "xyz"[int(np.abs(gravity).argmax())]
             self.axes.view_init(elev=15, azim=-60, vertical_axis=axis)
             if gravity.sum() > 0:

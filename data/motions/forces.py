@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, indices_of, pandas as pd, xarray as xr
+from myoquat.core import Array, ArrayLike, assign, frozen, indices_of, pandas as pd, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.files import beside, check_ending, check_output, existing, near_file, write_text
 from myoquat.data.rows import AXES, time_table
@@ -207,14 +207,13 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     >>> forces.bodies, forces.force[:, 0, 1]
     (('calcn_r',), array([500., 600.]))
     """
-    check_types(path=(path, PATH))
-    suffix = Path(path).suffix.lower()
+    path = existing(path)
+    suffix = path.suffix.lower()
     if suffix not in (".xml", ".c3d"):
         raise ModelError(
             "forces are read from .xml and .c3d files; a table of forces is named by such an .xml file, ExternalLoads",
             file=path,
         )
-    path = existing(path)
     forces = forces_of_loads(path) if suffix == ".xml" else _from_plates(path, threshold)
     return forces if axes is None else forces.turned(axes)
 

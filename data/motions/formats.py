@@ -47,7 +47,7 @@ STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.storage", "read_motion"
 MOTION_FORMATS = {
     ".mot": STORAGE,
     ".sto": STORAGE,
-    ".csv": MotionFormat("columns of numbers", "myoquat.data.csv", "read_columns", "write_columns"),
+    ".csv": MotionFormat("columns of numbers", "myoquat.data.tables", "read_columns", "write_columns"),
     ".trc": MotionFormat("markers", "myoquat.data.trc", "read_markers", "write_markers"),
     ".mvnx": MotionFormat("Xsens MVN", "myoquat.data.mvnx", "read_joint_angles"),
     ".bvh": MotionFormat("skeletons", "myoquat.data.bvh", "read_channels"),

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core import PATH, Array, ArrayLike, assign, check_types, frozen, pandas as pd, scipy, xarray as xr
+from myoquat.core import Array, ArrayLike, assign, frozen, pandas as pd, scipy, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.files import check_ending, existing
 from myoquat.data.mvnx import read_mvnx
@@ -131,8 +131,7 @@ def load_markers(
     """
     if at_origin not in ("missing", "position"):
         raise ValueError(f"at_origin is 'missing' or 'position', not {at_origin!r}")
-    check_types(path=(path, PATH))
-    path = Path(path)
+    path = existing(path)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
         ".c3d": partial(c3d.read_c3d_points, strict=strict),
@@ -141,9 +140,14 @@ def load_markers(
     }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {', '.join(readers)} files", file=path)
-    frame = readers[path.suffix.lower()](existing(path))  # whose names and times the readers checked
+    frame = readers[path.suffix.lower()](path)  # whose names and times the readers checked
     markers = Markers.from_dataframe(frame)
-    _check_spread(markers, path, strict)
+    low, high = (np.where(markers.missing[..., None], end, markers.positions) for end in (np.inf, -np.inf))
+    spread = float(np.max(high.max(axis=1) - low.min(axis=1), initial=0.0))
+    if spread > MAX_SPREAD_M:
+        implausible = ImplausibleValues()
+        implausible.count("markers of one frame that are too far from each other: check the units", f"{spread:.3g} m")
+        implausible.report(path, strict)
     if at_origin == "missing":
         markers = _without_jumps_to_origin(markers, path, strict)
     return markers if axes is None else markers.turned(axes)
@@ -160,16 +164,6 @@ def _read_table(path: Path, strict: bool) -> "pd.DataFrame":
         odd = next((label for label, a, b in zip_longest(table, found, wanted) if a != b), "nothing")
         raise ModelError(f"three columns for each marker are needed, such as A_x, A_y and A_z, not {odd!r}", file=path)
     return marker_table(table.index.to_numpy(float), table.to_numpy(float), names)
-
-
-def _check_spread(markers: Markers, path: Path, strict: bool) -> None:
-    """Report markers that are too far from each other."""
-    low, high = (np.where(markers.missing[..., None], end, markers.positions) for end in (np.inf, -np.inf))
-    spread = float(np.max(high.max(axis=1) - low.min(axis=1), initial=0.0))
-    if spread > MAX_SPREAD_M:
-        implausible = ImplausibleValues()
-        implausible.count("markers of one frame that are too far from each other: check the units", f"{spread:.3g} m")
-        implausible.report(path, strict)
 
 
 class _AtOrigin(ImplausibleValues):

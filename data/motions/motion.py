@@ -19,10 +19,10 @@ from myoquat.core import (
     pandas as pd,
     xarray as xr,
 )
-from myoquat.data.csv import read_columns
 from myoquat.data.files import check_ending, existing
 from myoquat.data.rows import time_table
 from myoquat.data.storage import read_motion, write_motion
+from myoquat.data.tables import read_columns
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.conversion.balls import continuous_branches, named_rotations, on_branches_of
 from myoquat.joints.conversion.convert import same_pose, same_speeds
@@ -116,8 +116,12 @@ class Motion(Shown):
                 assign(self, **{name: check_series(name, values, (len(self.time), self.system.nu))})
 
     def __repr__(self) -> str:
-        has = ", ".join(quantity for quantity in QUANTITIES if getattr(self, quantity) is not None)
-        return f"<Motion {has} of {self.system.nu} velocities, {frames_in(self.time)}>"
+        return f"<Motion {', '.join(self._arrays)} of {self.system.nu} velocities, {frames_in(self.time)}>"
+
+    @property
+    def _arrays(self) -> dict[str, Array]:
+        """Those of q, u and udot that are known."""
+        return {quantity: x for quantity in QUANTITIES if (x := getattr(self, quantity)) is not None}
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -128,10 +132,10 @@ class Motion(Shown):
     @property
     def units(self) -> dict[str, tuple[str, ...]]:
         """Units of the entries of q, u and udot: "rad", "m/s", "rad/s^2", "1" for quaternions, and so on."""
-        facts = [body.joint.facts for body in self.system.bodies]
-        speeds = tuple(unit for f in facts for unit in f.velocity_units)
+        system, speeds = self.system, tuple(self.system.velocity_units.values())
         accelerations = tuple(unit.replace("/s", "/s^2") for unit in speeds)
-        return {"q": tuple(unit for f in facts for unit in f.coordinate_units), "u": speeds, "udot": accelerations}
+        positions = tuple(system.coordinate_units[name] for name in system.coordinate_names)
+        return {"q": positions, "u": speeds, "udot": accelerations}
 
     @property
     def speeds(self) -> Array:
@@ -146,7 +150,7 @@ class Motion(Shown):
     def _computed(self, name: str) -> Array:
         found: Array | None = getattr(self, name)
         if found is None:
-            lacking = " and ".join(x for x in ("u", "udot") if getattr(self, x) is None)
+            lacking = " and ".join(x for x in QUANTITIES if x not in self._arrays)
             raise ValueError(
                 f"the motion has no {lacking}; smooth(motion) or differentiate(motion) finds what it lacks"
             )
@@ -189,7 +193,7 @@ class Motion(Shown):
 
     def between(self, start: float, end: float) -> "Motion":
         """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, [k for k in QUANTITIES if getattr(self, k) is not None])
+        return cut(self, start, end, self._arrays)
 
     # ---- the file's own angles ------------------------------------------------------------------------------
 
@@ -220,7 +224,7 @@ class Motion(Shown):
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (quantity, name) over the index time [s], with "q", "u" and "udot" as quantities; `attrs["units"]` by
         column."""
-        parts = {quantity: getattr(self, quantity) for quantity in QUANTITIES if getattr(self, quantity) is not None}
+        parts = self._arrays
         labels = [(quantity, name) for quantity in parts for name in self.names[quantity]]
         columns = pd.MultiIndex.from_tuples(labels, names=["kind", "name"])
         units = [unit for quantity in parts for unit in self.units[quantity]]
@@ -244,7 +248,7 @@ class Motion(Shown):
     def to_xarray(self) -> "xr.Dataset":
         """q (time, coordinate), u and udot (time, velocity), with the units of each entry."""
         axes = {"q": "coordinate", "u": "velocity", "udot": "velocity"}
-        parts = {k: (("time", axes[k]), getattr(self, k)) for k in QUANTITIES if getattr(self, k) is not None}
+        parts = {quantity: (("time", axes[quantity]), x) for quantity, x in self._arrays.items()}
         coordinates = {
             "time": ("time", self.time, {"units": "s"}),
             "coordinate": list(self.names["q"]),
@@ -323,8 +327,10 @@ def load_motion(
     frame = read_columns(path) if path.suffix.lower() == ".csv" else read_motion(path, strict)
     degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
     with errors_in(path):
-        if degrees is False:
-            _warn_far(system, frame)
+        turning = {name for name, unit in system.coordinate_units.items() if unit == "rad"}
+        for label in frame if degrees is False else ():  # angles beyond two turns, if they are radians
+            if (name := bare_name(str(label), turning)) in turning and len(frame):
+                warn_far(frame[[label]].abs().max().to_numpy(dtype=float)[None], [(0, name)])
         frame = rates_of_states(model, frame, degrees, start)
         moving, x, speeds, own = states_in_angles(system, frame, in_degrees, start, ignore)
         q = same_pose(moving, system, x)
@@ -332,14 +338,6 @@ def load_motion(
         angles = {body.name: triples for body, triples, _ in named_rotations(moving, system, x, q)}
         warn_of_modes(model, frame.index.to_numpy(dtype=float), q)
         return Motion(continuous_branches(system, q, angles), frame.index.to_numpy(dtype=float), q, u)
-
-
-def _warn_far(system: ArticulatedSystem, frame: "pd.DataFrame") -> None:
-    """A CoordinateWarning for angles that are beyond two turns, if they are radians."""
-    angles = {name for name, unit in system.coordinate_units.items() if unit == "rad"}
-    for label in frame:
-        if (name := bare_name(str(label), angles)) in angles and len(frame):
-            warn_far(frame[[label]].abs().max().to_numpy(dtype=float)[None], [(0, name)])
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -67,8 +67,9 @@ class Orientations(SpatialRecording):
 
     def turned(self, axes: ArrayLike | str, frame: str = "ground") -> "Orientations":
         """The same rotations seen from other axes, Q_R Q, with R as `axes_rotation` takes it: a matrix or "x z -y"."""
-        return replace(self, quaternions=_product(quaternion_from_matrix(axes_rotation(axes)), self.quaternions),
-                       frame=frame)  # fmt: skip
+        Q, seen = self.quaternions.copy(), ~self.missing
+        Q[seen] = quaternion_multiply(quaternion_from_matrix(axes_rotation(axes)), Q[seen])
+        return replace(self, quaternions=Q, frame=frame)
 
     def resampled(self, time: ArrayLike, longest_gap: float) -> "Orientations":
         """Rotations at other times, turning evenly about one axis between neighbouring frames (slerp).
@@ -153,14 +154,6 @@ def _with_near_signs(Q: Array) -> Array:
     signs = np.ones(Q.shape[:-1])
     signs[1:] = np.where(np.sum(Q[1:] * Q[:-1], axis=-1) < 0, -1.0, 1.0)
     return Q * np.cumprod(signs, axis=0)[..., None]
-
-
-def _product(P: Array, Q: Array) -> Array:
-    """P Q where Q may hold NaN."""
-    seen = ~np.isnan(Q[..., 0])
-    result = np.full(Q.shape, np.nan)
-    result[seen] = quaternion_multiply(P, Q[seen])
-    return result
 
 
 def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core import PATH, ArrayLike, check_types, free_name, frozen, pandas as pd
 from myoquat.data.bvh import POSITIONS, BvhJoint, read_bvh, write_bvh
-from myoquat.data.files import check_output
+from myoquat.data.files import check_output, existing
 from myoquat.data.mvnx import read_mvnx
 from myoquat.joints import (
     SEQUENCES,
@@ -85,8 +85,7 @@ def load_suit(path: str | Path, axes: ArrayLike | str | None = None) -> SuitReco
     >>> walk, walk.origins.positions[0, 0].tolist()
     (<SuitRecording 1 segments, 0 sensors, 1 frames, 0 to 0 s, poses: tpose>, [0.0, 0.9, 0.0])
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
+    path = existing(path)
     if path.suffix.lower() != ".mvnx":
         raise ModelError("recordings of suits are read from .mvnx files", file=path)
     content = read_mvnx(path)

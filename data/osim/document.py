@@ -15,6 +15,7 @@ from myoquat.data.xml import (
     BASE,
     Element,
     IncludedFiles,
+    add_set,
     boolean,
     complain,
     last_name,
@@ -199,7 +200,7 @@ def modernize(model: Any) -> None:
             old.text = written(not boolean(old.getparent(), "isDisabled"))
             old.tag = switch
     bodies = model.find("BodySet/objects")
-    joints = _child(_child(model, "JointSet", model), "objects", model)
+    joints = add_set(model, "JointSet")
     for body in list(model.iterfind("BodySet/objects/Body")):
         if (visible := body.find("VisibleObject")) is not None:  # ignored by OpenSim in documents of 40000 on
             _child(body, OLDER_GEOMETRY, visible).append(visible)
@@ -385,8 +386,10 @@ def sort_components(model: Any) -> None:
     for holder, path in (("components", ""), ("ComponentSet/objects", "/componentset")):
         for component in list(model.iterfind(f"{holder}/*")):
             if component.tag not in FRAMES:
-                place, name = _set_of(component), component.get("name") or ""
-                target = _objects(model, place)
+                tag, name = component.tag, component.get("name") or ""
+                place = next((holder for ending, holder in SETS.items() if tag.endswith(ending)), "ComponentSet")
+                place = "ForceSet" if has_path(component) else place
+                target = add_set(model, place)
                 if place != "ComponentSet" and name:
                     free = _free_name(name, [entry.get("name") for entry in target])
                     before, after = f"{path}/{name}", f"/{place.lower()}/{free}"
@@ -395,13 +398,21 @@ def sort_components(model: Any) -> None:
                     if free != name:
                         shared[name] = f"/{place.lower()}/{name}", before
                 target.append(component)
-    if moved:
-        _redirect(model, moved, shared)
+    # change the paths to components that are moved, and to what they hold
+    longest = sorted(moved, key=len, reverse=True)
+    for element in model.iter("*") if moved else ():
+        words = [] if len(element) else (element.text or "").split()
+        if element.tag in BY_NAME and (unclear := next((word for word in words if word in shared), None)):
+            paths = ", ".join(shared[unclear])
+            complain(element, f"<{element.tag}> names {unclear!r}, but the model has {paths}: give one of these paths")
+        starts = [next((path for path in longest if f"{word}/".startswith(f"{path}/")), "") for word in words]
+        if any(starts):
+            element.text = " ".join(moved.get(x, "") + word[len(x) :] for word, x in zip(words, starts, strict=True))
     for marker in model.xpath("(BodySet/objects//components | Ground//components)/Marker"):
         frame = marker.find("socket_parent_frame")
         if frame is not None and (frame.text or "").strip() == "..":
             frame.text = str(marker.getparent().getparent().get("name"))
-        _objects(model, "MarkerSet").append(marker)
+        add_set(model, "MarkerSet").append(marker)
 
 
 def names_at_root(path: Path) -> set[str]:
@@ -413,44 +424,6 @@ def _free_name(name: str, taken: Collection[str | None]) -> str:
     """The name, or the first with a number that is not taken."""
     numbered = (f"{name}_{count}" for count in range(len(taken) + 1))
     return next(free for free in (name, *numbered) if free not in taken)
-
-
-def _redirect(model: Any, moved: dict[str, str], shared: dict[str, tuple[str, str]]) -> None:
-    """Change the paths to components that are moved, and to what they hold. ModelError for a bare reference to one of
-    several forces or contact geometries."""
-    longest = sorted(moved, key=len, reverse=True)
-    for element in model.iter("*"):
-        if len(element) or not (element.text or "").strip():
-            continue
-        words = element.text.split()
-        if element.tag in BY_NAME and (unclear := [word for word in words if word in shared]):
-            paths = ", ".join(shared[unclear[0]])
-            complain(
-                element, f"<{element.tag}> names {unclear[0]!r}, but the model has {paths}: give one of these paths"
-            )
-        changed = [_redirected(word, moved, longest) for word in words]
-        if changed != words:
-            element.text = " ".join(changed)
-
-
-def _redirected(word: str, moved: dict[str, str], longest: Sequence[str]) -> str:
-    before = next((path for path in longest if word == path or word.startswith(f"{path}/")), None)
-    return word if before is None else moved[before] + word[len(before) :]
-
-
-def _set_of(component: Any) -> str:
-    if has_path(component):
-        return "ForceSet"
-    return next((name for ending, name in SETS.items() if component.tag.endswith(ending)), "ComponentSet")
-
-
-def _objects(model: Any, tag: str) -> Any:
-    """<tag><objects> of the model, made where it is missing."""
-    found = model
-    for name in (tag, "objects"):
-        child = found.find(name)
-        found = etree.SubElement(found, name) if child is None else child
-    return found
 
 
 FIRST_DRAFT, NEWEST_VERSION = 30500, 49999

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from myoquat.data.files import beside
-from myoquat.data.motions.forces import LoadEntry, columns_of, load_entry
+from myoquat.data.motions.forces import LoadEntry, columns_of
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, add, body_fixed, boolean, complain, last_name, number, objects, text
@@ -135,15 +135,10 @@ def data_of(element: Element, folder: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def read_external(element: Element, file: Path) -> PrescribedForce:
-    """The force whose data a file holds. Without points it acts at the origin of the body.
-
-    ModelError with its line for an identifier that finds no three columns."""
-    return external_force(load_entry(element), file)
-
-
 def external_force(entry: LoadEntry, file: Path) -> PrescribedForce:
-    """The force of an entry whose data a file holds. ModelError for an identifier that finds no three columns."""
+    """The force of an entry whose data a file holds. Without points it acts at the origin of the body.
+
+    ModelError for an identifier that finds no three columns."""
     table = read_motion(file, gaps=True)
     times = table.index.to_numpy()
     parts: Any = (
@@ -294,12 +289,6 @@ def surfaces_of(model: Model) -> dict[str, ContactSurface]:
             if found.setdefault(surface.name, surface) != surface:
                 raise ModelError(f"two surfaces have the name {surface.name!r}", element=force.element)
     return found
-
-
-def add_surfaces(holder: Element, surfaces: Sequence[ContactSurface]) -> None:
-    """The surfaces of contact forces as contact geometry."""
-    for surface in surfaces:
-        SURFACES[type(surface).__name__].write(holder, surface, f"surface {surface.name!r}")
 
 
 # ---- Passive forces ------------------------------------------------------------------------------------------------

@@ -58,7 +58,20 @@ def geometry_of(body: Any) -> tuple[Shape, ...]:
                 continue
             Q = quaternion_from_euler(numbers(holder, "orientation", 3, ZERO), "XYZ")
             p = triple(holder, "translation", p)
-        shapes += [_shape(e, Q, p) for e in elements if e.tag != "Mesh" or text(e, "mesh_file", "")]
+        for element in elements:
+            shape, children, factors = SOLIDS[element.tag]
+            file = text(element, "mesh_file", "") if shape == "mesh" else ""
+            if shape == "mesh" and not file:
+                continue
+            turned, scales = Q, np.array(numbers(element, "scale_factors", 3, ONES))
+            if shape == "cylinder":
+                turned, scales = quaternion_multiply(Q, ALONG_Y), np.array([(scales[0] + scales[2]) / 2, scales[1]])
+            given_sizes = [x for tag, default in children.items() for x in numbers(element, tag, len(default), default)]
+            sizes: Any = scales * (given_sizes or [1.0]) * factors
+            if shape == "sphere":
+                shape, sizes = ("ellipsoid", sizes) if len(set(sizes)) > 1 else (shape, sizes[:1])
+            name, color = element.get("name") or "", _color(element.find("Appearance"))
+            shapes.append(Shape(shape, sizes, p, turned, file=file, name=name, color=color))
     return (*shapes, *_older_geometry(body))
 
 
@@ -96,21 +109,6 @@ def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None
     for element in model.xpath("(BodySet/objects//attached_geometry | Ground//attached_geometry)/*"):
         if element.tag not in SOLIDS:
             unsupported.count(element, "display geometry")
-
-
-def _shape(element: Element, Q: Any, p: tuple[float, float, float]) -> Shape:
-    """A shape in a frame with orientation Q and origin p in its body."""
-    shape, children, factors = SOLIDS[element.tag]
-    scales = np.array(numbers(element, "scale_factors", 3, ONES))
-    if shape == "cylinder":
-        Q, scales = quaternion_multiply(Q, ALONG_Y), np.array([(scales[0] + scales[2]) / 2, scales[1]])
-    own = [x for tag, default in children.items() for x in numbers(element, tag, len(default), default)] or [1.0]
-    sizes: Any = scales * own * factors
-    if shape == "sphere":
-        shape, sizes = ("ellipsoid", sizes) if len(set(sizes)) > 1 else (shape, sizes[:1])
-    file = text(element, "mesh_file") if shape == "mesh" else ""
-    name, color = element.get("name") or "", _color(element.find("Appearance"))
-    return Shape(shape, sizes, p, Q, file=file, name=name, color=color)
 
 
 def _color(look: Element | None) -> tuple[float, float, float, float] | None:

@@ -75,12 +75,6 @@ def _read_tendon(element: Element, _: Any) -> dict[str, Any]:
 # ---- Millard2012EquilibriumMuscle: its curves, and what OpenSim 4.6 makes of their numbers -----------------
 
 
-def _child(element: Element, tag: str) -> Element:
-    """The child of a tag; the element itself, which holds none of its numbers, where it is missing."""
-    child = element.find(tag)
-    return element if child is None else child
-
-
 def _curve(tag: str, rows: Mapping[str, Any], fitted: Mapping[str, str] | None = None, ratio: str = "") -> Part:
     """The numbers of a curve in an element of their own, of which all `fitted` are given or none. `ratio`: its
     stiffness, which the file gives over the strain."""
@@ -91,7 +85,8 @@ def _curve(tag: str, rows: Mapping[str, Any], fitted: Mapping[str, str] | None =
         return law["tendon_strain"] if "tendon_strain" in law else law["passive_strain"] - law["passive_strain_at_zero"]
 
     def read(element: Element, _: Any) -> dict[str, Any]:
-        child = _child(element, tag)
+        holder = element.find(tag)
+        child = element if holder is None else holder  # which holds none of its numbers
         values, tags = curve.values(child), (STIFFNESS, *fitted.values())
         given = [theirs for theirs in tags if ratio and text(child, theirs, "")]
         if given and len(given) < len(tags):

@@ -298,23 +298,21 @@ def _with_thelen_of_opensim(muscle: Muscle, unwritten: UnwrittenParts) -> Muscle
 def _check(force: Element, muscle: Muscle) -> None:
     """ModelError unless what is read from the element is what was to be written."""
     again = etree.fromstring(etree.tostring(force))
-    pairs = {
+    pairs: dict[str, tuple[Any, Any]] = {
         "": (muscle.law, read_law(again, UnsupportedElements())),
         "activation_dynamics.": (muscle.activation_dynamics, read_activation_dynamics(again)),
     }
-    wrong = [prefix + name for prefix, (ours, theirs) in pairs.items() for name in _unlike(ours, theirs)]
+    wrong = []
+    for prefix, (ours, theirs) in pairs.items():
+        if type(ours) is not type(theirs):
+            wrong.append(f"{prefix}type")
+        elif ours is not None:
+            values = ((f.name, getattr(ours, f.name), getattr(theirs, f.name)) for f in fields(ours))
+            wrong += [prefix + name for name, a, b in values if not _like(a, b)]
     if wrong:
         raise ModelError(
             f"OpenSim's {force.tag} cannot have this {', '.join(wrong)}", element=f"muscle {muscle.name!r}"
         )
-
-
-def _unlike(ours: Any, theirs: Any) -> list[str]:
-    """Names of the fields in which two records differ."""
-    if type(ours) is not type(theirs):
-        return ["type"]
-    names = [] if ours is None else [f.name for f in fields(ours)]
-    return [name for name in names if not _like(getattr(ours, name), getattr(theirs, name))]
 
 
 def _like(a: Any, b: Any) -> bool:

@@ -2,19 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from myoquat.data.formats import reported
+from myoquat.data.motions.forces import load_entry
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.muscle import Model
 
-from .bodies import is_massless, read_skeleton
 from .constraints import read_constraints
 from .controllers import read_inputs
-from .document import in_current_schema, read_document
+from .document import GEOMETRY, in_current_schema, read_document
 from .elements import MARKER, Frame, Frames
 from .forces import (
     ACTUATORS,
@@ -26,58 +26,60 @@ from .forces import (
     Contacts,
     can_read,
     data_of,
-    read_external,
+    external_force,
     read_limit,
     with_springs,
 )
-from .geometry import count_unknown_geometry, geometry_of
+from .geometry import SOLIDS, count_unknown_geometry, geometry_of
 from .laws import MUSCLES, is_rigid
-from .left_out import count_unseen
 from .muscles import has_path, read_groups, read_muscle
-from .tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank
-from .wraps import wraps_of
+from .tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank, is_massless, read_skeleton
+from .wraps import OBSTACLE, wraps_of
 
 SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 SENSOR = "IMU"  # only names a frame, which `sets` reads
 
 
 def read_model(
-    path: str | Path, strict: bool = False, anywhere: bool = False, sets: Sequence[str | Path] = ()
-) -> Model:
+    path: Path, unsupported: UnsupportedElements, implausible: ImplausibleValues, anywhere: bool = False,
+    sets: Sequence[str | Path] = (),
+) -> Model:  # fmt: skip
     """The model in an OpenSim file of document version 10901 or later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
-    too. One UnsupportedWarning reports unsupported elements with counts and lines. One ImplausibleWarning reports
-    impossible values that OpenSim accepts, such as inertias that no rigid body can have. `strict` makes either an
-    error. Raises ModelError with file, element and line for a broken file or a reference to a missing element. An
-    unsupported joint or function is an error too, because the model would move differently without it.
+    too. Impossible values that OpenSim accepts are noted, such as inertias that no rigid body can have. Raises
+    ModelError with file, element and line for a broken file or a reference to a missing element. An unsupported joint
+    or function is an error too, because the model would move differently without it.
 
     Objects in other files are included (`<MarkerSet file="markers.xml"/>`). Those files must lie in the folder of the
     model's file or below, unless `anywhere`. `sets` are files of sets whose objects join those of the model.
     """
-    path = Path(path)
-    return _reported(path, strict, lambda implausible: read_document(path, implausible, anywhere, sets))
+    return _located(path, unsupported, implausible, lambda: read_document(path, implausible, anywhere, sets))
 
 
-def read_inner_model(element: Element, version: int, path: Path, strict: bool = False) -> Model:
-    """The model in a <Model> of another document, such as a problem of Moco. That <Model> is changed in place. The rest
-    is as in `read_model`. `version`: that of the document."""
-    return _reported(path, strict, lambda implausible: in_current_schema(element, version, path, implausible))
+def read_inner_model(element: Element, version: int, path: Path) -> Model:
+    """The model in a <Model> of another document, such as a problem of Moco, with reports of what is not read. That
+    <Model> is changed in place. `version`: that of the document."""
+    return reported(
+        path,
+        False,
+        lambda unsupported, implausible: _located(
+            path, unsupported, implausible, lambda: in_current_schema(element, version, path, implausible)
+        ),
+    )
 
 
-def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Element]) -> Model:
-    """The model of the element <Model> that `read` gives, with reports of what was not read."""
-    unsupported, implausible = UnsupportedElements(), ImplausibleValues()
+def _located(
+    path: Path, unsupported: UnsupportedElements, implausible: ImplausibleValues, read: Callable[[], Element]
+) -> Model:
+    """The model of the element <Model> that `read` gives; errors name the file and a line."""
     with located(path, None):
-        document = read(implausible)
+        document = read()
         with located(path, document):
             model = _model(document, path, unsupported, implausible)
     for what, name in _implausible_values(document, model):
         implausible.count(what, name)
-    implausible.report(path, strict)
-    unsupported.report(path, strict)
-    count_unseen(document, unsupported)
-    return replace(model, left_out=tuple(unsupported.descriptions()))
+    return model
 
 
 def read_frame(path: Path, name: str) -> Frame:
@@ -141,7 +143,11 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     passive = (
         *springs,
         *(FORCES[force.tag].read(force, frames) for force in forces[PASSIVE]),
-        *(read_external(force, file) for force in forces[EXTERNAL] if (file := data_of(force, path.parent))),
+        *(
+            external_force(load_entry(force), file)
+            for force in forces[EXTERNAL]
+            if (file := data_of(force, path.parent))
+        ),
     )
     muscles = tuple(read_muscle(force, frames, wraps, unsupported) for force in forces[PATHS])
     for surface in frames.unused:
@@ -167,6 +173,7 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
         actuators=actuators,
         inputs=read_inputs(element, known, unsupported, path.parent),
         groups=read_groups(element, names, unsupported, implausible),
+        left_out=unseen(element),
     )
 
 
@@ -193,3 +200,58 @@ def _forces(model: Any, contacts: Contacts, unsupported: UnsupportedElements, fo
         else:
             groups[group].append(force)
     return groups
+
+
+# ---- What is not read, and what that changes: by the tags of the elements --------------------------------------------
+
+
+MOVES = "moves the bodies in OpenSim, not here"
+SEEN = "changes no motion"
+CHANGES: dict[str, str] = {
+    **dict.fromkeys(("ClutchedPathSpring", "PrescribedForce", "ExternalForce"), MOVES),
+    **dict.fromkeys(("HuntCrossleyForce", "ElasticFoundationForce"), "bodies pass through each other"),
+    "RollingOnSurfaceConstraint": "the body is not held to the surface",
+    **dict.fromkeys(GEOMETRY, SEEN),
+    OBSTACLE: "the path passes the obstacle otherwise",
+    **dict.fromkeys(("PrescribedController", "ControlSetController"), "controls are given with the simulation"),
+    "ObjectGroup": SEEN,
+    "Delp1990Muscle_Deprecated": "the path has no force law",
+}  # fmt: skip
+
+
+COSMETIC = {  # properties of OpenSim's objects that are not read, because lengths and motions do not depend on them
+    *("frame_geometry", "moment_visual_scale", "force_visual_scale", "visual_aspect_ratio", "ModelVisualPreferences"),
+    *("force_visualization_radius", "force_visualization_scale_factor", "publications", "length_units", "force_units"),
+    "compute_dissipation_energy",  # whether a force adds up what it dissipates
+    "assembly_accuracy",  # of the solver: closer here
+    "is_free_to_satisfy_constraints",  # of the assembly, which moves free coordinates alone here
+    "tendon_compliance_dynamics_mode",  # how a solver states the same equations
+    *("default_fiber_length", "default_normalized_tendon_force"),  # first guesses: fibers start in equilibrium
+}
+
+
+LOOKS = ("FrameGeometry", "WrapDisplay", "VisibleObject")
+SHAPES = ("Mesh", *SOLIDS)  # whose colors are read
+
+
+def change_of(tag: str) -> str:
+    """What leaving an element out changes; a general word for one that is not in the table."""
+    return CHANGES.get(tag, "what it does in OpenSim is missing here")
+
+
+def unseen(model: Any) -> tuple[str, ...]:
+    """What changes no length and no motion: surfaces that no path names, the looks of paths and surfaces, and the
+    entries in `COSMETIC`, unless they are empty."""
+    unsupported = UnsupportedElements()
+    used = {(name.text or "").strip() for name in model.iter("wrap_object")}
+    for holder in model.iter("WrapObjectSet"):
+        for surface in objects(holder.getparent(), "WrapObjectSet"):
+            if surface.get("name") not in used:
+                unsupported.count(surface, "no path names it")
+    for look in model.iter("Appearance"):
+        if look.getparent().tag not in SHAPES:
+            unsupported.count(look, SEEN)
+    for element in model.iter(*sorted(COSMETIC), *LOOKS):
+        if (element.text or "").strip() not in ("", "Unassigned") or len(element):
+            unsupported.count(element, SEEN)
+    return tuple(unsupported.descriptions())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from lxml import etree
@@ -66,15 +66,11 @@ def read_force_set(path: Path) -> tuple[Actuator, ...]:
 def _turned(actuator: Actuator) -> Actuator:
     """The actuator of an older file, which pushes the other way there."""
     if isinstance(actuator, TorqueActuator):
-        return replace(actuator, axis=_opposite(actuator.axis))
+        return replace(actuator, axis=0.0 - np.array(actuator.axis))  # type: ignore[arg-type]
     if isinstance(actuator, PointActuator):
-        return replace(actuator, direction=_opposite(actuator.direction), direction_in_world=True)
+        direction: Any = 0.0 - np.array(actuator.direction)
+        return replace(actuator, direction=direction, direction_in_world=True)
     return actuator
-
-
-def _opposite(v: tuple[float, float, float]) -> tuple[float, float, float]:
-    x, y, z = v
-    return 0.0 - x, 0.0 - y, 0.0 - z
 
 
 def read_marker_set(path: Path) -> tuple[Marker, ...]:

@@ -1,18 +1,32 @@
 """OpenSim's joints as a tree: which way each is read, and the coordinates of each."""
 
 import math
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
 from myoquat.core import frozen
 from myoquat.data.motions.angular_speeds import rates_of_angles
-from myoquat.data.xml import boolean, complain, invalid_at, last_name, number, numbers, objects, span, text, triple
+from myoquat.data.xml import (
+    add,
+    add_set,
+    boolean,
+    complain,
+    invalid_at,
+    last_name,
+    number,
+    numbers,
+    objects,
+    span,
+    text,
+    triple,
+)
 from myoquat.joints import (
     Axis,
     Body,
@@ -22,18 +36,24 @@ from myoquat.joints import (
     EulerJoint,
     FixedJoint,
     Joint,
+    ModelError,
     PrismaticJoint,
     RevoluteJoint,
     UniversalJoint,
     rotation_matrix_from_euler,
 )
+from myoquat.joints.constraints import Weld
 from myoquat.joints.conversion.balls import turned_around
 from myoquat.joints.functions import Constant, Linear, Multiplier, Polynomial
+from myoquat.joints.multibody.body import check_inertia
+from myoquat.joints.multibody.scaling import PART_INFIX
 from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
+from .constraints import weld
 from .elements import GROUND, ZERO, Format, Frame, Frames, ValueType, by_tag, format_of
 from .functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
+from .geometry import geometry_of
 
 # --------------------------------------------------------------------------------------------------------------
 #
@@ -95,7 +115,12 @@ def spanning_tree(masses: Mapping[str, float], edges: Sequence[Edge]) -> tuple[t
 
     hung = []
     place(GROUND, 0)
-    for base in (GROUND, *_bases(masses, edges)):
+    # Bodies in the order in which they are joined to the ground. First come those without a joint, then those that are
+    # no child of another body, then the others. In each group the parents of most joints come first.
+    parents, children = Counter(edge.parent for edge in edges), {edge.child for edge in edges}
+    linked = {*children, *parents}
+    bases = sorted(masses, key=lambda name: (name in linked, name in children, -parents[name]))
+    for base in (GROUND, *bases):
         if base not in levels:
             hung.append(base)
             place(base, 1)
@@ -108,14 +133,6 @@ def spanning_tree(masses: Mapping[str, float], edges: Sequence[Edge]) -> tuple[t
                     while edges[i].moves and masses[end] == 0.0 and (beyond := list(filter(is_open, joined[end]))):
                         end = use(max(beyond, key=rank))
     return tuple(ways), tuple(hung)
-
-
-def _bases(names: Iterable[str], edges: Sequence[Edge]) -> list[str]:
-    """Bodies in the order in which they are joined to the ground. First come those without a joint, then those that are
-    no child of another body, then the others. In each group the parents of most joints come first."""
-    parents, children = Counter(edge.parent for edge in edges), {edge.child for edge in edges}
-    linked = {*children, *parents}
-    return sorted(names, key=lambda name: (name in linked, name in children, -parents[name]))
 
 
 # ---- OpenSim's joints as ours, with their coordinates -------------------------------------------------------------
@@ -217,16 +234,13 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     with invalid_at(element):
         joint = build(element, names)
         joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
-    defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
+    defaults, speeds = (  # an element without a number is zero to OpenSim
+        tuple(0.0 if is_blank(c.find(tag)) else number(c, tag, 0.0) for c in found) for tag in STARTS
+    )
     if element.tag in BY_ANGULAR_VELOCITY and any(speeds[:3]):
         x, y, *_ = np.array(defaults)
         speeds = (*rates_of_angles(x, y, np.array(speeds[:3])), *speeds[3:])
     return OsimJoint(joint, coordinates, defaults, speeds)
-
-
-def _start(coordinate: Any, tag: str) -> float:
-    """Where a coordinate starts; an element without a number is zero to OpenSim."""
-    return 0.0 if is_blank(coordinate.find(tag)) else number(coordinate, tag, 0.0)
 
 
 def is_blank(element: Any) -> bool:
@@ -244,9 +258,9 @@ def complete_joint(element: Any) -> None:
 def add_coordinates(joint: Any, count: int, prefix: str = "") -> None:
     """The coordinates that OpenSim gives a joint that has none: PREFIX_coord_0 and so on. There is no prefix where the
     file leaves out <coordinates>."""
-    holder = etree.SubElement(joint, "coordinates")
+    holder = add(joint, "coordinates")
     for i in range(count):
-        etree.SubElement(holder, "Coordinate", name=f"{prefix}_coord_{i}")
+        add(holder, "Coordinate", name=f"{prefix}_coord_{i}")
 
 
 def _coordinate(element: Any, angular: bool) -> Coordinate:
@@ -269,7 +283,10 @@ def _axes(joint: Any) -> dict[str, list[Any]]:
 
 def _custom(element: Any, names: tuple[str, ...]) -> Joint:
     found = ([_axis(axis, names) for axis in axes] for axes in _axes(element).values())
-    rotations, translations = (tuple(filter(_moving, axes)) for axes in found)
+    # without those along which nothing ever happens
+    rotations, translations = (
+        tuple(a for a in axes if a.coordinate is not None or a.function != Constant(0.0)) for axes in found
+    )
     return CustomJoint(names, rotations, translations)
 
 
@@ -284,11 +301,6 @@ def collinear_motions(joint: Any) -> tuple[str, ...]:
         motion: [unit_axis(triple(axis, "axis", X)) for axis in axes] for motion, axes in _axes(joint).items()
     }
     return tuple(motion for motion, lines in directions.items() if are_collinear(lines))
-
-
-def _moving(axis: Axis) -> bool:
-    """False for an axis along which nothing ever happens."""
-    return axis.coordinate is not None or axis.function != Constant(0.0)
 
 
 def _axis(element: Any, names: tuple[str, ...]) -> Axis:
@@ -405,7 +417,12 @@ def linked(model: Any, elements: dict[str, Any], frames: Frames) -> tuple[list[L
     ]
     ways, floating = spanning_tree(masses, edges)
     for name in floating:
-        joints.append(_free_joint(model, name, elements[name]))
+        # a <FreeJoint> from the ground, named as OpenSim names it, on the body's line
+        joints.append(joint := add(add_set(model, "JointSet"), FREE, name=f"free_{name}"))
+        for end, path in (("parent", f"/{GROUND}"), ("child", f"/bodyset/{name}")):
+            add(joint, f"socket_{end}_frame", path)
+        add_coordinates(joint, 6, f"free_{name}")
+        joint.sourceline = elements[name].sourceline
         ends.append(_ends(joints[-1], frames))
         ways = (*ways, Way.FORWARD)
     links = [Link(joint, *frame, way) for joint, frame, way in zip(joints, ends, ways, strict=True)]
@@ -426,14 +443,80 @@ def _ends(joint: Any, frames: Frames) -> tuple[Frame, Frame]:
     return parent, child
 
 
-def _free_joint(model: Any, name: str, body: Any) -> Any:
-    """A <FreeJoint> from the ground to a body, named as OpenSim names it, on the body's line."""
-    holder = model.find("JointSet/objects")
-    if holder is None:
-        holder = etree.SubElement(etree.SubElement(model, "JointSet"), "objects")
-    joint = etree.SubElement(holder, FREE, name=f"free_{name}")
-    for end, path in (("parent", f"/{GROUND}"), ("child", f"/bodyset/{name}")):
-        etree.SubElement(joint, f"socket_{end}_frame").text = path
-    add_coordinates(joint, 6, f"free_{name}")
-    joint.sourceline = body.sourceline
-    return joint
+# ---- Bodies: one of ours for every joint of the file, one more for a joint that is not at its body's origin ---------
+
+
+def read_skeleton(
+    model: Any, frames: Frames
+) -> tuple[tuple[Body, ...], list[OsimJoint], tuple[Weld, ...], tuple[str, ...]]:
+    """Bodies and joints of a <Model> in the order of the file's joints, welds that close loops, and the names of the
+    bodies that no joint of the file connects with the ground. ModelError for a frame that is missing, or a loop that
+    cannot be cut.
+
+    A joint whose child hangs on another one already, or is the ground, carries its parent instead. A body that no joint
+    links with the ground floats: it hangs there by a joint of six coordinates, as in OpenSim.
+
+    A joint between two bodies that hang on others closes a loop. It then carries a part of its child, which is welded
+    to the rest. The parts of a body are equal, in mass, center of mass and inertia. The further ones are called
+    BODY_slave_0 and so on, as in OpenSim. A joint that is itself a weld becomes a constraint.
+    """
+    elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
+    links, floating = linked(model, elements, frames)
+    parts = Counter(link.child.body for link in links if link.cuts)
+    bodies: list[Body] = []
+    joints: list[OsimJoint] = []
+    welds: list[Weld] = []
+    cut = Counter[str]()
+    for link in links:
+        name = str(link.element.get("name"))
+        if link.way is Way.LOOP and not link.cuts:
+            welds.append(weld(link.parent, link.child, f"{name}_Loop"))
+            continue
+        joints.append(read_joint(link.element, link.way is Way.BACKWARD))
+        inner, outer = link.ends
+        mass = _mass(elements[outer.body], parts[outer.body] + 1)
+        if link.cuts:
+            part = f"{outer.body}{PART_INFIX}{cut[outer.body]}"
+            cut[outer.body] += 1
+            welds.append(Weld(outer.body, part, name=f"{part}_weld"))
+            outer, mass["shapes"] = replace(outer, body=part), ()
+        bodies += _bodies(link.element, joints[-1], inner, outer, mass)
+    return tuple(bodies), joints, tuple(welds), floating
+
+
+def _mass(element: Any, parts: int) -> dict[str, Any]:
+    """What a body weighs and shows, or one of its `parts`, which are equal."""
+    inertia = numbers(element, "inertia", 6, (0.0,) * 6)
+    mass: dict[str, Any] = {
+        "mass": number(element, "mass", 0.0) / parts,
+        "center_of_mass": numbers(element, "mass_center", 3, ZERO),
+        "inertia": (0.0,) * 6 if is_massless(element) else tuple(x / parts for x in inertia),
+        "shapes": geometry_of(element),
+    }
+    try:
+        check_inertia(Body("", "", FixedJoint(), **mass))
+    except ModelError:  # no rigid body can have it, but OpenSim takes any
+        mass["lenient_inertia"] = True
+    return mass
+
+
+def _bodies(joint_element: Any, joint: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
+    """The body on its joint. Where the joint's child frame is not the body's own, the joint carries that frame, and the
+    body is fixed to it. A joint of several parts has a body for each."""
+    place: dict[str, Any] = {"position": parent.p, "orientation": parent.orientation}
+    if joint_element.tag == TAG:
+        return scapular_bodies(joint_element, joint, parent, child, mass)
+    name, names = joint_element.get("name"), tuple(c.name for c in joint.coordinates) or None
+    if child.is_body:
+        return [Body(child.body, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place, **mass)]
+    frame = f"{name}_frame"
+    back = child.inverse
+    return [
+        Body(frame, parent.body, joint.joint, joint_name=name, coordinate_names=names, **place),
+        Body(child.body, frame, FixedJoint(), back.p, back.orientation, **mass),
+    ]
+
+
+def is_massless(element: Any) -> bool:
+    """Whether a <Body> has no mass: OpenSim passes over its inertia then."""
+    return number(element, "mass", 0.0) <= sys.float_info.epsilon

@@ -28,7 +28,7 @@ from myoquat.muscle import Muscle, PathPoint, Wrap, wrapping
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 
 from .elements import GROUND, ON_PARENT, REQUIRED, THREE, ZERO, Format, Frame, Frames, Part, by_tag, format_of
-from .forces import ORIENTATION, PLACE, Contacts, add_surfaces
+from .forces import ORIENTATION, PLACE, SURFACES, Contacts
 
 # ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
 
@@ -119,24 +119,20 @@ def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> Wr
             if given != "unassigned":  # OpenSim's word for one that is not stated
                 unsupported.count(element, f"quadrant {given!r}; read as all")
             quadrant = "all"
-        points, method = _points(path_wrap, count), text(path_wrap, "method", "hybrid")
-        return replace(surfaces[name], quadrant=quadrant, points=points, method=method)
+        # the range of points, which a file counts from 1 and opens with -1; None for the whole path
+        first, last = (int(x) for x in numbers(path_wrap, "range", 2, (-1.0, -1.0)))
+        start, end = max(first - 1, 0), count - 1 if last < 1 else min(last, count) - 1
+        if not start < end:
+            complain(path_wrap, f"<range> {first} {last} leaves no piece of a path of {count} points")
+        points, method = (start, end), text(path_wrap, "method", "hybrid")
+        points_or_all = None if points == (0, count - 1) else points
+        return replace(surfaces[name], quadrant=quadrant, points=points_or_all, method=method)
 
     def around(path: Any, count: int) -> tuple[Wrap, ...]:
         wraps = (wrap_of(element, count) for element in objects(path, "PathWrapSet"))
         return tuple(wrap for wrap in wraps if wrap is not None)
 
     return around
-
-
-def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
-    """The range of points, which a file counts from 1 and opens with -1; None for the whole path."""
-    given = numbers(path_wrap, "range", 2, (-1.0, -1.0))
-    first, last = (int(x) for x in given)
-    start, end = max(first - 1, 0), count - 1 if last < 1 else min(last, count) - 1
-    if not start < end:
-        complain(path_wrap, f"<range> {first} {last} leaves no piece of a path of {count} points")
-    return None if (start, end) == (0, count - 1) else (start, end)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -209,8 +205,9 @@ class WrittenWraps:
     def __init__(self, model: Element, surfaces: Mapping[str, ContactSurface]) -> None:
         self._model, self._surfaces = model, surfaces
         self._names: tuple[dict[Wrap, str], dict[Wrap, str]] = {}, {}  # of wrap objects, and of obstacles
-        if surfaces:
-            add_surfaces(_holder(model, "ContactGeometrySet"), tuple(surfaces.values()))
+        for surface in surfaces.values():
+            holder = add_set(model, "ContactGeometrySet")
+            SURFACES[type(surface).__name__].write(holder, surface, f"surface {surface.name!r}")
 
     def name(self, wrap: Wrap, muscle: str) -> str:
         """The name of a surface, which is written when the first path names it."""
@@ -233,8 +230,10 @@ class WrittenWraps:
         taken = {*names.values(), *(self._surfaces if hinted else ())}
         numbered = (f"{base}_{k}" for k in range(2, len(taken) + 3))
         names[wrap] = next(name for name in (base, *numbered) if name not in taken)
-        holder = self._model if hinted else _body(self._model, wrap.body)
-        format_.write(_holder(holder, "ContactGeometrySet" if hinted else "WrapObjectSet"), wrap, name=names[wrap])
+        bodies = (self._model.find("Ground"), *self._model.iterfind("BodySet/objects/Body"))
+        named = (body for body in bodies if body is not None and body.get("name") == wrap.body)
+        holder = self._model if hinted else next(named)
+        format_.write(add_set(holder, "ContactGeometrySet" if hinted else "WrapObjectSet"), wrap, name=names[wrap])
         return names[wrap]
 
     def add_set(self, path: Element, muscle: Muscle) -> None:
@@ -264,18 +263,6 @@ class WrittenWraps:
                     obstacle = add(elements, OBSTACLE, name=f"obstacle_{i}")
                     add(obstacle, "socket_contact_geometry", f"/contactgeometryset/{self.name(wrap, muscle.name)}")
                     add(obstacle, "contact_hint", wrap.hint)
-
-
-def _holder(parent: Element, tag: str) -> Element:
-    """The <objects> of a set, which is added where it is missing."""
-    found = parent.find(f"{tag}/objects")
-    return add_set(parent, tag) if found is None else found
-
-
-def _body(model: Element, name: str) -> Element:
-    """The <Ground> or the <Body> of a name."""
-    bodies = (model.find("Ground"), *model.iterfind("BodySet/objects/Body"))
-    return next(body for body in bodies if body is not None and body.get("name") == name)
 
 
 def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:

@@ -1,35 +1,44 @@
 """From the model to the file."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from myoquat.core import free_name
-from myoquat.data.files import check_output, write_text
+from myoquat.core import free_name, frozen
+from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name, document_text
-from myoquat.joints import ArticulatedSystem, Body, FixedJoint, convert_coordinates, convert_velocities
-from myoquat.joints.conversion.balls import with_angles
-from myoquat.joints.conversion.chains import Coupling, with_chains_restored
-from myoquat.joints.functions import Linear
+from myoquat.joints import (
+    ArticulatedSystem,
+    Axis,
+    Body,
+    FixedJoint,
+    ModelError,
+    convert_coordinates,
+    convert_velocities,
+)
+from myoquat.joints.conversion.balls import as_axes, completed, with_angles
+from myoquat.joints.conversion.chains import with_chains_restored
+from myoquat.joints.errors import errors_about
+from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import Actuator, PointToPointActuator
-from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.loads import BODIES, named_bodies
 
-from .bodies import add_bodies, add_joints, named_as_ground, placed_joints
 from .constraints import add_constraints
 from .controllers import add_inputs
-from .elements import MARKER
+from .elements import GROUND, MARKER, ZERO, Frame, add_offset
 from .forces import add_forces, add_limits, add_passive, surfaces_of
+from .functions import add_function
+from .geometry import add_geometry
 from .laws import TIMES
 from .muscles import add_path, force_element
-from .tree import forces_on_angles
+from .tree import BY_ANGULAR_VELOCITY, SHAPED, are_collinear, forces_on_angles, tag_of
 from .wraps import WrittenWraps
 
 COLONS = re.compile(r"(</?\w+)\.\.(?=\w)")  # ours for the :: of OpenSim's tags, which XML takes for namespaces
@@ -37,31 +46,28 @@ ON_BODIES = ("muscles", "markers", "constraints", "forces", "actuators")  # part
 VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
-    """Write a model as an OpenSim file.
-
-    Raises FileExistsError for an existing file unless `overwrite` is True; if writing fails it is left as it was.
+def model_text(model: Model, unwritten: UnwrittenParts) -> str:
+    """The text of an OpenSim file of a model.
 
     Quaternion joints get angles, as OpenSim has no other coordinates. They are those of the file that they come from,
     else a ball's turns about x, y and z. `load_model(path, rotations="quaternion")` brings the quaternions back. A
     massless body that only carries another one becomes the frame of its joint. A path without a law, or with one that
-    OpenSim does not know, is written as a PathActuator. One UnwrittenWarning reports this and all other parts that the
-    file cannot represent; `strict` makes it an error. Raises ModelError where the motion or the lengths would change.
-    These are names that OpenSim does not allow, points and surfaces that it does not have, and numbers that a force
-    cannot have.
+    OpenSim does not know, is written as a PathActuator. This and all other parts that the file cannot represent are
+    noted. Raises ModelError where the motion or the lengths would change. These are names that OpenSim does not allow,
+    points and surfaces that it does not have, and numbers that a force cannot have.
     """
-    path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("OpenSimDocument", Version=VERSION)
     _add_model(root, model, unwritten)
-    unwritten.report(path, strict)
-    write_text(path, COLONS.sub(r"\1::", document_text(root)))
+    return COLONS.sub(r"\1::", document_text(root))
 
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     original = _with_bodies_to_pull_at(model)
     model = _prepared(original)
     system = model.system
-    start_q, start_u = _start(original, system)
+    source, q, speeds = original.system, original.start, original.start_u or ()  # by the coordinates that are written
+    start_q: Any = convert_coordinates(source, system, q)
+    start_u = convert_velocities(source, system, q, speeds) if any(speeds) else np.zeros(system.nu)
     model = replace(model, start_q=start_q)
     element = add(root, "Model", name=checked_name(model.name, "the model"))
     if model.description:
@@ -89,7 +95,10 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     add_forces(forces, (*model.forces, *model.actuators))
     for name, tag in forces_on_angles(element):
         unwritten.count(f"forces along angles of a joint that is written as <{tag}>", name)
-    _add_groups(forces, model)
+    if model.groups:
+        groups = add(forces.getparent(), "groups")  # type: ignore[arg-type]
+        for group in model.groups:
+            add(add(groups, "ObjectGroup", name=group.name), "members", " ".join(group.members))
     add_inputs(element, model.inputs, (*model.muscle_names, *(actuator.name for actuator in model.actuators)))
     markers = add_set(element, "MarkerSet")
     for marker in model.markers:
@@ -104,8 +113,12 @@ def _prepared(model: Model) -> Model:
     system = replace(system, bodies=tuple(with_angles(body) for body in system.bodies))
     parts: dict[str, Any] = {key: _on_ground(getattr(model, key), was, new) for key in ON_BODIES}
     parts["muscles"] = tuple(replace(m, path=replace(m.path, anatomy=None)) for m in parts["muscles"])
-    couplers = (*model.couplers, *_couplers(couplings, {coupler.name for coupler in model.couplers}))
-    return replace(model, system=system, couplers=couplers, start_q=None, start_u=None, **parts)
+    taken = {coupler.name for coupler in model.couplers}
+    chained = (  # the couplers of chains of bodies
+        Coupler(free_name(f"{dependent}_con", taken), dependent, driver, Linear(factor, offset))
+        for dependent, (driver, factor, offset) in couplings.items()
+    )
+    return replace(model, system=system, couplers=(*model.couplers, *chained), start_q=None, start_u=None, **parts)
 
 
 def _with_bodies_to_pull_at(model: Model) -> Model:
@@ -124,14 +137,6 @@ def _with_bodies_to_pull_at(model: Model) -> Model:
     return replace(model, system=system, actuators=held)
 
 
-def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list[Coupler]:
-    """The couplers of chains of bodies."""
-    return [
-        Coupler(free_name(f"{dependent}_con", taken), dependent, driver, Linear(factor, offset))
-        for dependent, (driver, factor, offset) in couplings.items()
-    ]
-
-
 def _on_ground(part: Any, was: str, new: str) -> Any:
     """Parts of a model, or what they hold, with another name for the ground."""
     if isinstance(part, tuple):
@@ -143,17 +148,157 @@ def _on_ground(part: Any, was: str, new: str) -> Any:
                             for key, value in values.items()})  # fmt: skip
 
 
-def _start(model: Model, system: ArticulatedSystem) -> tuple[Any, Any]:
-    """q and u at the start, by the coordinates that are written."""
-    source, q, speeds = model.system, model.start, model.start_u or ()
-    u = convert_velocities(source, system, q, speeds) if any(speeds) else np.zeros(system.nu)
-    return convert_coordinates(source, system, q), u
+# ---- Our tree as OpenSim's bodies and joints: a joint's own frame, a body in our tree, becomes a frame ------------
 
 
-def _add_groups(forces: Any, model: Model) -> None:
-    """<groups> beside the <objects> of the <ForceSet>; none where the model has no groups of muscles."""
-    if not model.groups:
-        return
-    holder = add(forces.getparent(), "groups")
-    for group in model.groups:
-        add(add(holder, "ObjectGroup", name=group.name), "members", " ".join(group.members))
+SOCKETS = ("socket_parent_frame", "socket_child_frame")
+
+
+@frozen
+class Placed:
+    """A joint between two bodies.
+
+    moving   the body whose joint it is
+    carried  the body that it carries in the place of `moving`, the same one where the joint is at its origin
+    frame    (position, orientation) of the joint on `carried`, None where the joint is at its origin
+    """
+
+    moving: Body
+    carried: str
+    frame: tuple[Any, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the joint."""
+        return self.moving.joint_name or self.moving.name
+
+
+def _add_known(element: Element, known: Coordinate) -> None:
+    if known.range is not None:
+        add(element, "range", known.range)
+    add(element, "clamped", known.clamped)
+    add(element, "locked", known.locked)
+    if known.prescribed is not None:
+        holder = add(element, "prescribed_function")
+        with errors_about(f"coordinate {known.name!r}"):
+            add_function(holder, known.prescribed)
+        add(element, "prescribed", True)
+
+
+def _add_axes(parent: Element, body: Body) -> None:
+    """The <SpatialTransform>: three turns and three slides, those that are missing along axes of their own, at rest."""
+    joint = as_axes(body)
+    used = {i for axis in (*joint.rotations, *joint.translations) for i in axis.coordinates}
+    for i, name in enumerate(joint.coordinates):
+        if i not in used and i < max(used, default=len(joint.coordinates)):
+            raise ModelError(f"coordinate {name!r} moves nothing, which OpenSim allows behind those alone that do")
+    transform = add(parent, "SpatialTransform")
+    for motion, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
+        given = [axis.direction for axis in axes]
+        if are_collinear(given):
+            raise ModelError(
+                f"OpenSim refuses {motion} axes along one line, {given}; `with_rotations` gives a ball joint another "
+                "sequence"
+            )
+        still = (Axis(direction, None, Constant(0.0)) for direction in completed(given)[len(given) :])
+        for k, axis in enumerate((*axes, *still), start=1):
+            holder = add(transform, "TransformAxis", name=f"{motion}{k}")
+            add(holder, "coordinates", " ".join(joint.coordinates[i] for i in axis.coordinates))
+            add(holder, "axis", axis.direction)
+            function = axis.function
+            if isinstance(function, MultivariatePolynomial) and function.order == 1:
+                # OpenSim 4.6 takes the first derivatives of a MultivariatePolynomialFunction for its second ones
+                add(add(holder, "LinearFunction", name="function"), "coefficients", function.coefficients[::-1])
+            else:
+                add_function(holder, function, "function")
+
+
+def named_as_ground(system: ArticulatedSystem) -> ArticulatedSystem:
+    """The system on a ground of OpenSim's name; ModelError where a body has that name."""
+    if system.ground == GROUND:
+        return system
+    if GROUND in system.body_names:
+        raise ModelError("'ground' is the name of OpenSim's ground", element=f"body {GROUND!r}")
+    bodies = (replace(b, parent=GROUND) if b.parent == system.ground else b for b in system.bodies)
+    return replace(system, bodies=tuple(bodies), ground=GROUND)
+
+
+def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Placed]:
+    """The joints in order. A massless body that only carries another one, fixed to it, becomes the frame of its joint
+    on that body. It stays a body if it is `needed` by name."""
+    needed = set(needed)
+    carrying: dict[str, list[Body]] = {}
+    for body in system.bodies:
+        carrying.setdefault(body.parent, []).append(body)
+    result, done = [], set()
+    for body in system.bodies:
+        children = carrying.get(body.name, [])
+        if body.name in done:
+            continue
+        if len(children) == 1 and _is_frame(body, children[0]) and body.name not in needed:
+            back = Frame.of(children[0].name, children[0].position, children[0].orientation).inverse
+            result.append(Placed(body, children[0].name, (back.p, back.orientation)))
+            done.add(children[0].name)
+        else:
+            result.append(Placed(body, body.name))
+    return result
+
+
+def _is_frame(body: Body, child: Body) -> bool:
+    empty = not body.mass and not any(body.inertia) and not any(body.center_of_mass) and not body.shapes
+    plain = child.joint.is_weld and not child.joint_name
+    named = body.name == f"{body.joint_name}_frame"
+    return empty and plain and (named or not body.joint.is_weld)
+
+
+def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed], unwritten: UnwrittenParts) -> None:
+    """The <BodySet>, and the <Ground> before it."""
+    ground = add(parent, "Ground", name=GROUND)
+    add_geometry(ground, GROUND, system.shapes, unwritten)
+    bodies, written = add_set(parent, "BodySet"), {joint.carried for joint in placed}
+    for body in system.bodies:
+        if body.name not in written:
+            continue
+        element = add(bodies, "Body", name=checked_name(body.name, f"body {body.name!r}"))
+        add(element, "mass", body.mass)
+        add(element, "mass_center", body.center_of_mass)
+        add(element, "inertia", body.inertia)
+        add_geometry(element, body.name, body.shapes, unwritten)
+
+
+def add_joints(
+    parent: Element, system: ArticulatedSystem, placed: list[Placed], start: Any, coordinates: dict[str, Coordinate]
+) -> None:
+    """The <JointSet>: joints with their frames and coordinates; start: q (nq,) and u (nu,)."""
+    joints = add_set(parent, "JointSet")
+    for joint in placed:
+        body, forward = joint.moving, joint.moving.joint.forward
+        element, tag, i = f"body {body.name!r}", tag_of(forward), system.indices.body(body.name)
+        entry = add(joints, tag, name=checked_name(joint.name, element))
+        sockets = SOCKETS if forward is body.joint else SOCKETS[::-1]
+        ends = dict(zip(sockets, (f"{body.parent}_offset", f"{joint.carried}_offset"), strict=True))
+        for socket, end in ends.items():
+            add(entry, socket, end)
+        if body.joint.nq:
+            holder, values, speeds = (
+                add(entry, "coordinates"),
+                start[0][system.q_slices[i]],
+                start[1][system.u_slices[i]],
+            )
+            if tag in BY_ANGULAR_VELOCITY and np.any(speeds):
+                speeds = axes_of_angles(*values[:2]) @ speeds
+            for name, value, speed in zip(body.names_of_coordinates, values, speeds, strict=True):
+                coordinate = add(holder, "Coordinate", name=checked_name(name, element))
+                add(coordinate, "default_value", value)
+                add(coordinate, "default_speed_value", speed)
+                if (known := coordinates.get(name)) is not None:
+                    _add_known(coordinate, known)
+        frames = add(entry, "frames")
+        add_offset(frames, ends[sockets[0]], body.parent, body.position, body.orientation)
+        position, orientation = joint.frame or (ZERO, (1.0, 0.0, 0.0, 0.0))
+        add_offset(frames, ends[sockets[1]], joint.carried, position, orientation)
+        if tag in SHAPED:
+            SHAPED[tag].fill(entry, forward)
+        elif tag == "CustomJoint":
+            with errors_about(element):
+                _add_axes(entry, replace(body, joint=forward))

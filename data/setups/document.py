@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from myoquat.core import difflib, frozen
-from myoquat.data.files import beside, existing, file_name, missing_file
+from myoquat.data.files import beside, existing, file_name, near_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain, number, numbers, objects, parse_opensim, text
@@ -59,7 +59,7 @@ class SetupDocument:
         """The file of a name in an entry; ModelError where it does not exist."""
         path = beside(self.path.parent, name)
         if not os.path.isfile(path):  # nor names that no file can have
-            complain(parent.find(tag), f"<{tag}> names {missing_file(path, name)}")
+            complain(parent.find(tag), f"<{tag}> names {name!r}, which does not exist ({path}){near_file(path)}")
         return path
 
     def output(self, parent: Element, tag: str, folder: Path | None = None) -> Path | None:

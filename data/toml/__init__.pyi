@@ -1,6 +1,1 @@
-from .models import (
-    model_text as model_text,
-    parse_model as parse_model,
-    read_model as read_model,
-    write_model as write_model,
-)
+from .models import model_text as model_text, parse_model as parse_model, read_model as read_model

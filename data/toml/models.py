@@ -66,7 +66,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.core import declared
-from myoquat.data.files import check_output, read_text, write_text
+from myoquat.data.files import read_text
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
 from myoquat.joints.errors import errors_about
 from myoquat.muscle import Model
@@ -145,9 +145,8 @@ _TOP = {"format", "version", "name", "description", "start", "bodies", *SYSTEM_F
 TABLES = {"body": "bodies"} | {key[:-1]: key for key in PARTS}  # an element -> its tables
 
 
-def read_model(path: str | Path, strict: bool = False) -> Model:
+def read_model(path: Path, *_: Any) -> Model:
     """The model in a TOML file. Raises ModelError with file, element and line, or OSError if it cannot be read."""
-    path = Path(path)
     return parse_model(read_text(path), path)
 
 
@@ -235,17 +234,12 @@ def _body(table: dict[str, Any]) -> Body:
     )
 
 
-def write_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
-    """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
+def model_text(model: Model, *_: Any) -> str:
+    """The text of a TOML file, which `myoquat.data.load_model` reads back equal.
 
-    Raises FileExistsError for an existing file unless `overwrite` is True. Raises ModelError for a joint, force law or
-    other part whose type could not be loaded again (`myoquat.data.toml.records`).
+    Raises ModelError for a joint, force law or other part whose type could not be loaded again
+    (`myoquat.data.toml.records`).
     """
-    write_text(check_output(path, overwrite), model_text(model))
-
-
-def model_text(model: Model) -> str:
-    """The text of a model file."""
     system, given = model.system, {"q": model.start_q, "u": model.start_u}
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": model.name}
     head |= {"description": model.description} if model.description else {}

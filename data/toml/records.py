@@ -17,7 +17,7 @@ from myoquat.core import difflib
 from myoquat.joints import Joint, ModelError, constraints, functions, types as joint_types
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.functions import AxisFunction
-from myoquat.joints.ranges import MAX_NUMBER, is_plausible
+from myoquat.joints.ranges import is_plausible, size_limit
 from myoquat.muscle import MusclePath, PathPoint, Wrap, actuators, forces, laws, wrapping
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
@@ -58,8 +58,7 @@ def number(value: Any, key: str) -> float:
     except OverflowError:  # an integer beyond all floats
         found = math.inf
     if not is_plausible(found):
-        limit = f" of at most {MAX_NUMBER:g} in size" if math.isfinite(found) else ""
-        raise ModelError(f"{key} must be a finite number{limit}, not {value!r}")
+        raise ModelError(f"{key} must be a finite number{size_limit([found])}, not {value!r}")
     return found
 
 
@@ -113,7 +112,7 @@ def class_of_type(root: type, table: dict[str, Any], prefix: str) -> type:
     named = _named_classes(root)
     if isinstance(name, str) and name in named:
         return named[name]
-    group = _group_of(root)
+    group = next((group for base, group in GROUPS.items() if issubclass(root, base)), None)
     entry = _entry_point(group, name) if group and isinstance(name, str) else None
     if entry is not None:
         return _registered_class(entry, root)
@@ -152,10 +151,6 @@ def written_type(cls: type) -> str | None:
     if _registered_class(entry, root) is not cls:
         raise ModelError(f"{words}: the entry point {_described(entry)} registers another class")
     return name
-
-
-def _group_of(root: type) -> str | None:
-    return next((group for base, group in GROUPS.items() if issubclass(root, base)), None)
 
 
 PACKAGES: dict[type, types.ModuleType] = {  # where the classes of the package stand that extend another one
@@ -258,21 +253,18 @@ def read_record(root: type[Record], table: Any, prefix: str) -> Record:
     return record
 
 
+_hints = functools.cache(get_type_hints)  # the types of a class's fields
+
+
 def read_fields(cls: type, table: Mapping[str, Any], prefix: str, only: Any = None) -> dict[str, Any]:
     """Arguments of `cls` from a table; all its fields, or those in `only`."""
     hints = _hints(cls)
     keys = {_key(cls, f.name): f for f in _fields(cls) if only is None or f.name in only}
     required = {key for key, f in keys.items() if f.default is MISSING and f.default_factory is MISSING}
-    open_ones = {key for key in required if _may_be_none(hints[keys[key].name])}
+    open_ones = {key for key in required if types.NoneType in get_args(hints[keys[key].name])}
     check_keys(table, set(keys), required - open_ones, prefix)
     given = {f.name: _read(hints[f.name], table[k], prefix + k) for k, f in keys.items() if k in table}
     return {keys[key].name: None for key in open_ones} | given
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields."""
-    return get_type_hints(cls)
 
 
 def write_record(record: Any) -> dict[str, Any]:
@@ -316,10 +308,6 @@ def _read(hint: Any, value: Any, key: str) -> Any:
     if hint in SCALARS:
         return scalar(hint, value, key)
     return read_record(hint, value, key + ".")
-
-
-def _may_be_none(hint: Any) -> bool:
-    return get_origin(hint) in (Union, types.UnionType) and types.NoneType in get_args(hint)
 
 
 def _alternative(hint: Any, value: Any) -> Any:

@@ -38,7 +38,7 @@ def scaled_system(
         owner = body.name
         while _is_frame(known[owner]) and owner in carried:
             owner = carried[owner]
-        whole, part, number = owner.rpartition(PART_INFIX)  # a part of a body by its name (`myoquat.data.osim.bodies`)
+        whole, part, number = owner.rpartition(PART_INFIX)  # a part of a body by its name (`myoquat.data.osim.tree`)
         owner = whole if part and whole in known and number.isdigit() else owner
         if owner in factors:
             every[body.name] = factors[owner]

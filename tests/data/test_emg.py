@@ -87,5 +87,6 @@ def test_bad_input(emg, tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             call()
+    (tmp_path / "a.trc").touch()
     with pytest.raises(ModelError, match="holds markers"):
         load_emg(tmp_path / "a.trc")

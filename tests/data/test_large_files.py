@@ -10,7 +10,7 @@ from myoquat.data.meshes import read_mesh
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.source import open_source
 from myoquat.data.motions.series import check_names
-from myoquat.data.reports import MAX_EXAMPLES, UnwrittenParts
+from myoquat.data.reports import MAX_EXAMPLES, ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.joints.errors import ModelError
 
 SECONDS = 2.5  # of the processor; the quadratic readers took twice that and more, linear ones take a tenth
@@ -45,7 +45,7 @@ def test_meshes_of_mjcf_are_found_in_linear_time(tmp_path):
 def test_massless_bodies_are_named_in_linear_time(tmp_path):
     """A body with more hinges than one joint holds gets massless bodies, each with the first name that is free."""
     path = mjcf(tmp_path, '<worldbody><body name="b"><body name="b_2"/></body></worldbody>')
-    skeleton = Skeleton(open_source(path, False))
+    skeleton = Skeleton(open_source(path, False, UnsupportedElements(), ImplausibleValues()))
     assert [skeleton.new_name("b") for _ in range(15000)][:3] == ["b_1", "b_3", "b_4"]
 
 

@@ -11,10 +11,13 @@ from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.contacts import pairs_of
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import open_source
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.joints import ModelError
 from myoquat.muscle import limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley, RotationLimit
 from tests.data.mujoco_engine import forward, opened, read, write
+
+NOTES = UnsupportedElements(), ImplausibleValues()
 
 MANY = """<mujoco><option>{0}</option>
 <default><geom margin="50"/><pair margin="50"/></default><worldbody><geom name="floor" type="plane" size="1 1 1"/>
@@ -43,7 +46,7 @@ def test_the_pairs_are_mujocos(flag, tmp_path):
     path = write(tmp_path, MANY.format(flag))
     engine, data = opened(path)
     theirs = {frozenset(engine.geom(int(i)).name for i in contact.geom) for contact in data.contact}
-    for source in (open_source(path, False), open_source(engine, False)):
+    for source in (open_source(opened_as, False, *NOTES) for opened_as in (path, engine)):
         pairs = pairs_of(Skeleton(source))
         assert {frozenset((pair.first.name, pair.second.name)) for pair in pairs} == theirs
         assert len(pairs) == len(theirs)
@@ -66,7 +69,7 @@ def test_margins_and_softness_of_a_pair_are_mujocos(first, priority, tmp_path):
     path = write(tmp_path, SOFT.format(first, priority))
     engine, data = opened(path)
     contact = data.contact[0]
-    for source in (open_source(path, False), open_source(engine, False)):
+    for source in (open_source(opened_as, False, *NOTES) for opened_as in (path, engine)):
         (pair,) = pairs_of(Skeleton(source))
         assert pair.margin == pytest.approx(contact.includemargin)
         assert pair.softness.solref == pytest.approx(contact.solref)

@@ -129,6 +129,7 @@ test_broken_recordings_of_suits_are_one_sentence = rejected(
 def test_other_files_than_recordings_of_suits_are_rejected(tmp_path):
     with pytest.raises(ModelError, match="no such file"):
         load_suit(tmp_path / "b.mvnx")
+    (tmp_path / "b.xml").touch()
     with pytest.raises(ModelError, match=r"recordings of suits are read from \.mvnx files"):
         load_suit(tmp_path / "b.xml")
     with pytest.raises(ModelError, match="AddBiomechanics is not read: its library nimblephysics"):

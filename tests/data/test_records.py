@@ -153,6 +153,7 @@ def test_wrong_markers(markers, tmp_path):
         Markers(TIME, ("a",), np.zeros((4, 3)))
     with pytest.raises(ValueError, match="metres"):
         Markers.from_xarray(markers.to_xarray().assign_attrs(units="mm"))
+    (tmp_path / "x.txt").touch()
     for name, message in (("x.txt", "read from"), ("none.trc", "no such file"), ("none.c3d", "no such file")):
         with pytest.raises(ModelError, match=message):
             load_markers(tmp_path / name)
@@ -744,6 +745,7 @@ def test_wrong_forces(tmp_path, rng):
     (tmp_path / "loads.xml").write_text("<OpenSimDocument/>")
     with pytest.raises(ModelError, match="ExternalLoads"):
         load_forces(tmp_path / "loads.xml")
+    (tmp_path / "grf.mot").touch()
     with pytest.raises(ModelError, match="read from"):
         load_forces(tmp_path / "grf.mot")
     forces = Forces(TIME, ("a",), ("foot",), *np.zeros((3, 4, 1, 3)))

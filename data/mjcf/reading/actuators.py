@@ -189,7 +189,12 @@ def _on_tendon(drive: FileDrive, reach: tuple[float, float] | None = None, sign:
             return None
         dynamics = _dynamics(drive, (0.0, 1.0), (0.0, 1.0))
         return Drive(_cut_off(law, drive, gear), _activation(drive, dynamics), dynamics)
-    low, high = drive.controls or reach or _usual_controls(drive)
+    low, high = drive.controls or reach or (0.0, 1.0)
+    if drive.controls is None and reach is None:  # controls that pull, and both directions of a speed
+        if drive.dyntype == "integrator":
+            low = -1.0
+        elif drive.laws == ["fixed", "none"] and drive.gear[0] * drive.gain[0] > 0:
+            low, high = -1.0, 0.0
     if drive.controls is None:
         drive.note(f"a control without limits; read as one within [{low:g}, {high:g}]")
     controls = low, high
@@ -209,14 +214,6 @@ def _activation(
     """At the start: that of the file, or the control without dynamics, less `offset`, times `scale`."""
     own = drive.activation if dynamics is not None and drive.has_state else drive.control
     return None if own is None and dynamics is None else min(max(((own or 0.0) - offset) * scale, 0.0), 1.0)
-
-
-def _usual_controls(drive: FileDrive) -> tuple[float, float]:
-    """Of a control without limits: those that pull, and both directions of a speed."""
-    if drive.dyntype == "integrator":
-        return -1.0, 1.0
-    pushes = drive.laws == ["fixed", "none"] and drive.gear[0] * drive.gain[0] > 0
-    return (-1.0, 0.0) if pushes else (0.0, 1.0)
 
 
 def _dynamics(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.mjcf.source import Part, Source
+from myoquat.data.mjcf.source import Part, Source, has_mass
 from myoquat.joints import (
     Axis,
     Body,
@@ -254,7 +254,8 @@ class Skeleton:
         shapes: dict[str, list[Shape]] = {name: [] for name in self.names}
         for geom in self.geoms:
             body = self.names[geom.bodyid]
-            if geom.index in surfaces and not touches(geom) and not _weighs(geom):
+            weighs = geom.given is not None and has_mass(geom.given) and geom.type not in ("plane", "hfield")
+            if geom.index in surfaces and not touches(geom) and not weighs:
                 continue
             if geom.type in HALVED or geom.type == "mesh":
                 shapes[body].append(_shape(geom))
@@ -345,12 +346,6 @@ def touches(geom: Part) -> bool:
     return bool(geom.contype or geom.conaffinity)
 
 
-def _weighs(geom: Part) -> bool:
-    given = geom.given
-    mass = given is not None and (given.density if np.isnan(given.mass) else given.mass)
-    return bool(mass) and geom.type not in ("plane", "hfield")
-
-
 def _shape(geom: Part) -> Shape:
     m, orientation, position, sizes, file = geom.source.m, geom.quat, geom.pos, (1.0, 1.0, 1.0), ""
     if geom.type == "mesh":
@@ -358,7 +353,11 @@ def _shape(geom: Part) -> Shape:
         mesh = Part(geom.source, "mesh", geom.dataid)
         Q = quaternion_multiply(geom.quat, quaternion_conjugate(mesh.quat))
         position, orientation = geom.pos - rotation_matrix(Q) @ mesh.pos, Q
-        file = _mesh_file(mesh)
+        file, start, paths = mesh.name, mesh.pathadr, bytes(m.paths)
+        if file in geom.source.meshes:
+            file = geom.source.meshes[file]
+        elif start >= 0:  # else the mesh stands in the document
+            file = paths[start : paths.index(b"\0", start)].decode("utf-8", "replace")
     else:
         halved = HALVED[geom.type]
         sizes = tuple(2 * x if half else x for x, half in zip(geom.size[: len(halved)], halved, strict=True))
@@ -375,11 +374,3 @@ def _shape(geom: Part) -> Shape:
         color=None if color == DEFAULT_COLOR else color,  # type: ignore[arg-type]
         material=m.mat(geom.matid).name if geom.matid >= 0 else "",
     )
-
-
-def _mesh_file(mesh: Part) -> str:
-    """The file of a mesh, or its name where it stands in the document."""
-    if mesh.name in mesh.source.meshes:
-        return mesh.source.meshes[mesh.name]
-    start, paths = mesh.pathadr, bytes(mesh.source.m.paths)
-    return mesh.name if start < 0 else paths[start : paths.index(b"\0", start)].decode("utf-8", "replace")

@@ -7,7 +7,6 @@ import numpy as np
 from myoquat.core import frozen
 from myoquat.data.mjcf.source import CODES, Part
 from myoquat.joints import ArticulatedSystem, rotation_matrix
-from myoquat.joints.multibody.system import Poses
 from myoquat.muscle.contact import ContactCapsule, ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.forces import LinearContact
 from myoquat.muscle.loads import world_point
@@ -46,7 +45,8 @@ def read_contacts(skeleton: Skeleton, system: ArticulatedSystem) -> tuple[Linear
     poses = system.poses(system.random(SAMPLED_POSES, np.random.default_rng(0)))
     for number, pair in enumerate(pairs_of(skeleton), start=1):
         types = {pair.first.type, pair.second.type}
-        concentric = types == {"sphere"} and _concentric(pair, poses, skeleton)
+        centers = (world_point(poses, skeleton.names[geom.bodyid], geom.pos) for geom in (pair.first, pair.second))
+        concentric = types == {"sphere"} and bool((np.abs(np.subtract(*centers)) < COINCIDENT_M).all())
         if concentric or not types <= (ON_PLANES | {"plane"} if "plane" in types else ROUND):
             names = " and ".join(
                 f"{geom.type} {geom.name or f'of {skeleton.names[geom.bodyid]}'}" for geom in (pair.first, pair.second)
@@ -60,13 +60,6 @@ def read_contacts(skeleton: Skeleton, system: ArticulatedSystem) -> tuple[Linear
     return tuple(forces)
 
 
-def _concentric(pair: GeomPair, poses: Poses, skeleton: Skeleton) -> bool:
-    """Whether the centres of two geoms are one point at all of these poses."""
-    geoms = pair.first, pair.second
-    first, second = (world_point(poses, skeleton.names[geom.bodyid], geom.pos) for geom in geoms)
-    return bool((np.abs(first - second) < COINCIDENT_M).all())
-
-
 def _forces(name: str, pair: GeomPair, skeleton: Skeleton) -> list[LinearContact]:
     """One force between two solids, and one for every point with which a solid rests on a plane."""
     first, second = (pair.second, pair.first) if pair.second.type == "plane" else (pair.first, pair.second)
@@ -76,9 +69,11 @@ def _forces(name: str, pair: GeomPair, skeleton: Skeleton) -> list[LinearContact
         return []
     stiffness, damping = pair.softness.spring(mobility)
     ground = _surface(first, skeleton)
-    feet = (
-        _ends(second, skeleton) if {first.type, second.type} == {"plane", "capsule"} else [_surface(second, skeleton)]
-    )
+    feet = [_surface(second, skeleton)]
+    if {first.type, second.type} == {"plane", "capsule"}:  # the balls at the ends of the capsule
+        (name_2, body, position), (radius, half, _) = _at(second, skeleton), second.size
+        centers = (position + sign * half * _normal(second) for sign in (1.0, -1.0))
+        feet = [ContactSphere(f"{name_2}_{k}", body, center, radius) for k, center in enumerate(centers, 1)]
     return [
         LinearContact(
             f"{name}_{k}" if len(feet) > 1 else name,
@@ -105,13 +100,6 @@ def _surface(geom: Part, skeleton: Skeleton) -> ContactSurface:
     if geom.type == "ellipsoid":
         return ContactEllipsoid(radii=geom.size, **turned)
     return ContactCapsule(radius=geom.size[0], half_length=geom.size[1], **turned)
-
-
-def _ends(geom: Part, skeleton: Skeleton) -> list[ContactSurface]:
-    """The balls at the ends of a capsule."""
-    (name, body, position), (radius, half, _) = _at(geom, skeleton), geom.size
-    centers = (position + sign * half * _normal(geom) for sign in (1.0, -1.0))
-    return [ContactSphere(f"{name}_{k}", body, center, radius) for k, center in enumerate(centers, 1)]
 
 
 def _at(geom: Part, skeleton: Skeleton) -> tuple[str, str, tuple[float, float, float]]:

@@ -50,7 +50,10 @@ def read_equalities(
             if len(joints) > 1:
                 couplers.append(_coupler(equality, *joints))
                 continue
-            found = _fixed(equality, joints[0], skeleton)
+            # a joint that is held where it is: a polynomial of degree zero, of another coordinate if there is one
+            name, rest = joints[0].coordinate, joints[0].ref + equality.data[0]
+            others, held = _another(skeleton, name), equality.name or f"{name}_held"
+            found = PolynomialCoupler(name, others, (rest,), ((0,) * len(others),), name=held)
         elif equality.type in ("connect", "weld"):
             found = _loop(equality, skeleton)
         elif equality.type == "tendon":
@@ -67,14 +70,6 @@ def _name(equality: Part) -> str:
     """Its name, or one that is made up."""
     word = "tendon_equality" if equality.type == "tendon" else equality.type
     return equality.name or f"{word}_{equality.index + 1}"
-
-
-def _fixed(equality: Part, joint: FileJoint, skeleton: Skeleton) -> PolynomialCoupler:
-    """A joint that is held where it is: a polynomial of degree zero, of another coordinate if there is one."""
-    name = joint.coordinate
-    others = _another(skeleton, name)
-    rest = joint.ref + equality.data[0]
-    return PolynomialCoupler(name, others, (rest,), ((0,) * len(others),), name=equality.name or f"{name}_held")
 
 
 def _another(skeleton: Skeleton, name: str) -> tuple[str, ...]:

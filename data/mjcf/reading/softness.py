@@ -10,6 +10,8 @@ dmax of `solimp`. The solver, and impedances that vary with depth, are not.
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from myoquat.core import frozen
 from myoquat.data.mjcf.source import Part
 
@@ -53,11 +55,9 @@ def mixed_softness(pair: Sequence[Softness], weights: Sequence[float]) -> Softne
     """That of two geoms: means by weight; of stiffness and damping, the less negative ones count less."""
     total = sum(weights)
     share = weights[0] / total if total > 0 else 0.5
-
-    def mean(a: float, b: float) -> float:
-        return share * a + (1 - share) * b
-
-    first, second = pair
-    standard = first.solref[0] > 0 and second.solref[0] > 0
-    solref = tuple(mean(a, b) if standard else min(a, b) for a, b in zip(first.solref, second.solref, strict=True))
-    return Softness(solref, mean(first.impedance, second.impedance), mean(first.width, second.width))
+    first, second = (np.array([*softness.solref, softness.impedance, softness.width]) for softness in pair)
+    mean = share * first + (1 - share) * second
+    if min(first[0], second[0]) <= 0:
+        mean[:2] = np.minimum(first, second)[:2]
+    *solref, impedance, width = mean.tolist()
+    return Softness(tuple(solref), impedance, width)

@@ -102,31 +102,31 @@ def read_tendons(skeleton: Skeleton, drives: Drives, wrapping: str) -> tuple[Mus
     The actuators, the spring, the friction and the limit of a tendon act along one path."""
     muscles: list[Muscle] = []
     for tendon in skeleton.source.parts("tendon"):
-        muscles += _muscles(tendon, skeleton, drives, wrapping)
+        name, offset = tendon_name(tendon), 0.0
+        combination = skeleton.combinations.get(name)
+        if combination is not None:
+            offset = offset_of(combination, skeleton)
+            path = linear_path(combination, offset)
+        else:
+            path = _path(tendon, skeleton, wrapping)
+        along = [_driven(name, path, drive, offset) for drive in drives.tendons.get(name, ())]
+        friction = tendon.frictionloss
+        if friction < 0:
+            tendon.complain(f"frictionloss must not be negative, not {friction:g}")
+        dry = PathFriction(friction, SLIP_SPEED) if friction else None
+        passive = (_spring(tendon, combination is not None), dry, _limit(tendon))
+        along += [Muscle(name, path, on_offset_path(law, offset)) for law in passive if law is not None]
+        if not along:
+            unread = combination is None and tendon.index in drives.driven
+            if drives.count and combination is None and not unread:
+                tendon.source.idle.append(name)
+            along = [Muscle(name, path, None if unread else IDLE)]
+        muscles += [along[0], *(replace(muscle, name=f"{name}_{k}") for k, muscle in enumerate(along[1:], start=2))]
     for name, (joint, sign, drive) in drives.joints.items():
         unused = f"{name}_actuator" if any(muscle.name == name for muscle in muscles) else name
         offset = offset_of({joint: sign}, skeleton)
         muscles.append(_driven(unused, linear_path({joint: sign}, offset), drive, offset))
     return tuple(muscles)
-
-
-def _muscles(tendon: Part, skeleton: Skeleton, drives: Drives, wrapping: str) -> list[Muscle]:
-    name, offset = tendon_name(tendon), 0.0
-    combination = skeleton.combinations.get(name)
-    if combination is not None:
-        offset = offset_of(combination, skeleton)
-        path = linear_path(combination, offset)
-    else:
-        path = _path(tendon, skeleton, wrapping)
-    found = [_driven(name, path, drive, offset) for drive in drives.tendons.get(name, ())]
-    passive = (_spring(tendon, combination is not None), _friction(tendon), _limit(tendon))
-    found += [Muscle(name, path, on_offset_path(law, offset)) for law in passive if law is not None]
-    if not found:
-        unread = combination is None and tendon.index in drives.driven
-        if drives.count and combination is None and not unread:
-            tendon.source.idle.append(name)
-        found = [Muscle(name, path, None if unread else IDLE)]
-    return [found[0], *(replace(muscle, name=f"{name}_{k}") for k, muscle in enumerate(found[1:], start=2))]
 
 
 def _driven(name: str, path: MusclePath, drive: Drive, offset: float) -> Muscle:
@@ -143,13 +143,6 @@ def _spring(tendon: Part, fixed: bool) -> ForceLaw | None:
     if low <= 0 < high and not damping:
         return PathSpring(stiffness, high)
     return SlackSpring(stiffness, max(low, 0.0), max(high, 0.0), damping)
-
-
-def _friction(tendon: Part) -> PathFriction | None:
-    friction = tendon.frictionloss
-    if friction < 0:
-        tendon.complain(f"frictionloss must not be negative, not {friction:g}")
-    return PathFriction(friction, SLIP_SPEED) if friction else None
 
 
 def _limit(tendon: Part) -> PathLimit | None:

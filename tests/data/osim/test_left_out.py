@@ -10,7 +10,7 @@ import pytest
 
 from myoquat.apps.command import main
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.data.osim.left_out import CHANGES, COSMETIC, change_of
+from myoquat.data.osim.read import CHANGES, COSMETIC, change_of
 from myoquat.joints import ModelError
 from tests.data.tables import changed
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from myoquat import joints
+from myoquat.apps.commands.derive import write_derivation
 from myoquat.data import load_model
-from myoquat.data.derivation import write_derivation
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, ModelError, SphericalJoint
 from myoquat.muscle import (
     CubicExponentialMuscle,
