@@ -82,6 +82,9 @@ Bound = Annotated[float, Range(infinite=True)]
 NotNegative = Annotated[float, Range(0.0)]
 Positive = Annotated[float, Range(0.0, open_low=True)]
 Fraction = Annotated[float, Range(0.0, 1.0)]
+BelowOne = Annotated[float, Range(0.0, 1.0, open_high=True)]
+AboveOne = Annotated[float, Range(1.0, open_low=True)]
+AcuteAngle = Annotated[float, Range(0.0, math.pi / 2, open_high=True)]
 
 
 @cache

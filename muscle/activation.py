@@ -1,12 +1,10 @@
 """Activation dynamics: how the activation of a muscle follows its excitation."""
 
-from typing import Annotated
-
 import numpy as np
 
 from myoquat.core import Array, Record, frozen
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import Positive, Range, check_ranges
+from myoquat.joints.ranges import BelowOne, Positive, check_ranges
 
 FORMS = ("smooth", "piecewise", "quadratic", "quintic", "linear", "integral")
 
@@ -56,7 +54,7 @@ class ActivationDynamics(Record):
     deactivation_time: Positive = 0.060
     form: str = "smooth"
     smoothing: Positive = 0.1
-    minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
+    minimum_activation: BelowOne = 0.0
 
     def advanced(self, activation: Array, excitations: tuple[Array, Array, Array], h: float | Array) -> Array:
         """(...) the activation after a step h (...) [s] of Runge and Kutta's method of fourth order.
@@ -85,7 +83,8 @@ class ActivationDynamics(Record):
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
         rate: Array
         if self.form == "quintic":
-            s = _quintic(np.minimum(np.maximum((e - a) / self.smoothing + 0.5, 0.0), 1.0))
+            x = np.minimum(np.maximum((e - a) / self.smoothing + 0.5, 0.0), 1.0)
+            s = x * x * x * (x * (6.0 * x - 15.0) + 10.0)  # rises from 0 to 1, with two derivatives zero at both
             rate = (e - a) / (s / rising + (1.0 - s) / falling)
         elif self.form == "piecewise":
             rate = np.where(e > a, rising, falling) * (e - a)
@@ -99,8 +98,3 @@ class ActivationDynamics(Record):
         if self.form not in FORMS:
             raise ModelError(f"form is one of {', '.join(FORMS)}, not {self.form!r}", element=element)
         check_ranges(self, element)
-
-
-def _quintic(z: Array) -> Array:
-    """(...) the quintic that rises from 0 at z = 0 to 1 at z = 1, with two derivatives zero at both."""
-    return z * z * z * (z * (6.0 * z - 15.0) + 10.0)

@@ -10,9 +10,9 @@ from myoquat.joints.vectors import vecmat
 
 from .loads import world_point
 from .model import Model
-from .path import MusclePath, different_paths
+from .path import different_paths
 from .segments.stops import contacts
-from .wrapping import Piece, Wrap
+from .wrapping import Piece
 from .wrapping.route import after, before, in_order
 
 # ---- Paths of muscles as lines with a fixed number of points, for many poses at once --------------------------------
@@ -31,29 +31,26 @@ def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]
     poses = model.system.poses(q) if poses is None else poses
     touching = contacts(model.system, model.paths, q)
     firsts, numbers = different_paths(model.paths)
-    lines = [_line(model, poses, model.paths[k], touching[k], q) for k in firsts]
+    shape, lines = (*q.shape[:-1], 3), list[Array]()
+    for k in firsts:
+        path = model.paths[k].points
+        stops = [np.broadcast_to(world_point(poses, x.body, x.local(model.system, q)), shape) for x in path]
+        on = [np.broadcast_to(np.asarray(x.active(model.system, q)), shape[:-1])[..., None] for x in path]
+        following = [stops[-1]]
+        for x, there in zip(stops[-2:0:-1], on[-2:0:-1], strict=True):
+            following.append(np.where(there, x, following[-1]))
+        points = [stops[0]]
+        for x, there, piece, end in zip(stops[1:], on[1:], touching[k], reversed(following), strict=True):
+            for new, touched in [*_spans(piece, poses, points[-1], end), ([x], there)]:
+                last = points[-1]
+                points += [np.where(touched, y, last) for y in new]
+        lines.append(np.stack(points, axis=-2))
     return [lines[number] for number in numbers]
 
 
-def _line(model: Model, poses: Poses, path: MusclePath, pieces: tuple[Piece, ...], q: Array) -> Array:
-    shape = (*q.shape[:-1], 3)
-    stops = [
-        np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape) for point in path.points
-    ]
-    on = [np.broadcast_to(np.asarray(point.active(model.system, q)), shape[:-1])[..., None] for point in path.points]
-    following = [stops[-1]]
-    for x, there in zip(stops[-2:0:-1], on[-2:0:-1], strict=True):
-        following.append(np.where(there, x, following[-1]))
-    points = [stops[0]]
-    for x, there, piece, end in zip(stops[1:], on[1:], pieces, reversed(following), strict=True):
-        for new, touched in [*_spans(piece, poses, points[-1], end), ([x], there)]:
-            last = points[-1]
-            points += [np.where(touched, y, last) for y in new]
-    return np.stack(points, axis=-2)
-
-
 def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[list[Array], Array]]:
-    """Points on the surfaces between two path points, in the path's order, and whether it touches each surface."""
+    """Points on the surfaces between two path points, in the path's order, and whether it touches each surface. They
+    are evenly spaced along a geodesic that has a closed form."""
     shape = start.shape[:-1]
     on, order, arcs = (
         [np.broadcast_to(getattr(c, name), shape) for c in piece.contacts] for name in ("on", "place", "arc")
@@ -64,34 +61,23 @@ def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[l
     )
     found = []
     for i, wrap in enumerate(piece.wraps):
-        line = before(order, on, i, Q, start), after(order, on, i, P, end)
+        (R, p), arc = poses[wrap.body], arcs[i][..., None]
+        ends = before(order, on, i, Q, start), P[i], Q[i], after(order, on, i, P, end)
         with np.errstate(invalid="ignore"):  # of a surface that is not touched, whose points are left out
-            points = _span(wrap, arcs[i], poses, line[0], (P[i], Q[i]), line[1])
+            a, first, last, b = (np.broadcast_to(wrap.seen(vecmat(x - p, R)), (*shape, 3)) for x in ends)
+            share = np.linspace(0, 1, POINTS_PER_ARC).reshape(-1, *(1,) * first.ndim)
+            away, back = _direction(first - a), _direction(b - last)
+            if not wrap.solved:
+                place, ahead = (np.broadcast_to(x, (POINTS_PER_ARC, *x.shape)) for x in (first, away))
+                along = wrap.geodesic(place, ahead, share * arc).x
+                along = along + share * (last - along[-1])  # from an end on the surface no direction is known
+            else:  # the cubic with these ends and rates
+                along = (2 * share**3 - 3 * share**2 + 1) * first + (share**3 - 2 * share**2 + share) * (arc * away)
+                along = along + (3 * share**2 - 2 * share**3) * last + (share**3 - share**2) * (arc * back)
+            points = [world_point(poses, wrap.body, wrap.in_body(x)) for x in wrap.onto(along)]
         found.append(np.concatenate([*points, on[i][..., None]], -1))
-    along, _ = in_order(order, found)
-    return [(np.split(x[..., :-1], POINTS_PER_ARC, axis=-1), x[..., -1:] > 0) for x in along]
-
-
-def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array, Array], after: Array) -> list[Array]:
-    """Points along a surface, evenly spaced along its geodesic where that has a closed form."""
-    R, p = poses[wrap.body]
-    shape = (*arc.shape, 3)
-    a, P, Q, b = (np.broadcast_to(wrap.seen(vecmat(x - p, R)), shape) for x in (before, *ends, after))
-    share = np.linspace(0, 1, POINTS_PER_ARC).reshape(-1, *(1,) * P.ndim)
-    start, stop = _direction(P - a), _direction(b - Q)
-    if not wrap.solved:
-        place, ahead = (np.broadcast_to(x, (POINTS_PER_ARC, *x.shape)) for x in (P, start))
-        along = wrap.geodesic(place, ahead, share * arc[..., None]).x
-        along = along + share * (Q - along[-1])  # from an end on the surface no direction is known
-    else:
-        along = _cubic(share, (P, Q), (arc[..., None] * start, arc[..., None] * stop))
-    return [world_point(poses, wrap.body, wrap.in_body(x)) for x in wrap.onto(along)]
-
-
-def _cubic(t: Array, ends: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
-    """The cubic with these ends and rates at t = 0 and t = 1."""
-    x = (2 * t**3 - 3 * t**2 + 1) * ends[0] + (t**3 - 2 * t**2 + t) * rates[0]
-    return x + (3 * t**2 - 2 * t**3) * ends[1] + (t**3 - t**2) * rates[1]
+    ordered, _ = in_order(order, found)
+    return [(np.split(x[..., :-1], POINTS_PER_ARC, axis=-1), x[..., -1:] > 0) for x in ordered]
 
 
 def _direction(v: Array) -> Array:
@@ -142,7 +128,9 @@ def stick_figures(model: Model, q: ArrayLike) -> list[Stick]:
         Stick(
             {name: [np.stack([_at(i, x, 2) for x in ends]) for ends in bones] for name, bones in segments.items()},
             np.array([_at(i, p, 2) for p in joints]),
-            {name: _distinct(path[i]) for name, path in paths.items()},
+            {  # without the points that repeat the one before
+                name: path[i][np.r_[True, (np.diff(path[i], axis=0) != 0).any(axis=-1)]] for name, path in paths.items()
+            },
             np.array([_at(i, x, 2) for x, on in attached if _at(i, on, 1)]).reshape(-1, 3),
         )
         for i in range(len(q))
@@ -175,8 +163,3 @@ def _at(i: int, values: ArrayLike, ndim: int) -> Array:
     """The entry of pose i: values with an axis of poses have `ndim` axes, others are the same at every pose."""
     values = np.asarray(values)
     return values[i] if values.ndim == ndim else values
-
-
-def _distinct(line: Array) -> Array:
-    """A line (k, 3) without the points that repeat the one before."""
-    return line[np.r_[True, (np.diff(line, axis=0) != 0).any(axis=-1)]]

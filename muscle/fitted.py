@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, reduce
-from itertools import chain, groupby
+from itertools import chain, combinations_with_replacement, groupby
 from operator import or_
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,12 +21,33 @@ from .segments.stops import stops_length
 
 
 @frozen
-class LengthPoint(DrivenPoint):
-    """The end of a path whose length [m] is a polynomial of coordinates [rad or m].
+class FunctionPoint(DrivenPoint):
+    """The end of a path whose length [m] is a function of coordinates.
 
-    It moves along x of its body, as far from `position` as the polynomial says. The path from `position` to it thus has
-    that length. Such a path has no place: pictures show it as a straight line. The polynomial must be positive where
-    the model moves, since the length is its magnitude. Scaling bodies leaves it as it is.
+    It moves along x of its body, as far from `position` as the function says. The path from `position` to it thus has
+    that length. Such a path has no place: pictures show it as a straight line. The function must be positive where the
+    model moves, since the length is its magnitude. Scaling bodies leaves it as it is.
+    """
+
+    on_body: ClassVar[bool] = False
+    constants: ClassVar[tuple[str, ...]] = ("position", "fitted")
+
+    def distance(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(...) [m] the length at coordinates q (..., nq): the formula, on floats and symbols."""
+        raise NotImplementedError
+
+    def local(self, system: ArticulatedSystem, q: Array) -> Array:
+        length = self.distance(system, q)
+        x, y, z = self.position
+        return vector([x + length, y + 0.0 * length, z + 0.0 * length])
+
+    def scaled(self, factors: Array) -> Self:
+        return self
+
+
+@frozen
+class LengthPoint(FunctionPoint):
+    """The end of a path whose length [m] is a polynomial of coordinates [rad or m].
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -39,8 +60,6 @@ class LengthPoint(DrivenPoint):
     array([0.32, 0.  , 0.  ])
     """
 
-    on_body: ClassVar[bool] = False
-    constants: ClassVar[tuple[str, ...]] = ("position",)
     coordinates: tuple[str, ...]
     length: MultivariatePolynomial
 
@@ -56,14 +75,8 @@ class LengthPoint(DrivenPoint):
                 element=element,
             )
 
-    def local(self, system: ArticulatedSystem, q: Array) -> Array:
-        seen = [system.coordinate(name, q) for name in self.coordinates]
-        length = self.length.value(vector(seen))
-        x, y, z = self.position
-        return vector([x + length, y + 0.0 * length, z + 0.0 * length])
-
-    def scaled(self, factors: Array) -> "LengthPoint":
-        return self
+    def distance(self, system: ArticulatedSystem, q: Array) -> Array:
+        return self.length.value(vector([system.coordinate(name, q) for name in self.coordinates]))
 
 
 def function_path(
@@ -353,12 +366,11 @@ def straight_length(system: ArticulatedSystem, points: Sequence[PathPoint], q: A
 
 
 @frozen
-class FittedPoint(DrivenPoint):
+class FittedPoint(FunctionPoint):
     """The end of a path whose length [m] is a function of the pose; made by `fitted_path`.
 
     The length is the sum of a `PoseFunction`, of the straight pieces between the points `straight`, and of terms of the
-    `surfaces`. As a `LengthPoint` it moves along x of its body, as far from `position` as the length says. Outside the
-    set `fitted`, if there is one, `path_flags` says OUTSIDE.
+    `surfaces`. Outside the set `fitted`, if there is one, `path_flags` says OUTSIDE.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -370,8 +382,6 @@ class FittedPoint(DrivenPoint):
     array([0.348, 0.   , 0.   ])
     """
 
-    on_body: ClassVar[bool] = False
-    constants: ClassVar[tuple[str, ...]] = ("position", "fitted")
     length: PoseFunction
     fitted: FittedSet | None = None
     straight: tuple[PathPoint, ...] = ()
@@ -388,20 +398,14 @@ class FittedPoint(DrivenPoint):
         names = [name for f in functions for name in f.variables.names(system)]
         return tuple(dict.fromkeys([*names, *_moving_coordinates(system, self.straight)]))
 
-    def local(self, system: ArticulatedSystem, q: Array) -> Array:
+    def distance(self, system: ArticulatedSystem, q: Array) -> Array:
         length = self.length.value(system, q)
         for term in self.surfaces:
             length = length + term.value(system, q)
-        if self.straight:
-            length = length + straight_length(system, self.straight, q)
-        x, y, z = self.position
-        return vector([x + length, y + 0.0 * length, z + 0.0 * length])
+        return length + straight_length(system, self.straight, q) if self.straight else length
 
     def leaves(self, system: ArticulatedSystem, q: Array) -> Array | None:
         return None if self.fitted is None else self.fitted.leaves(system, q)
-
-    def scaled(self, factors: Array) -> "FittedPoint":
-        return self
 
 
 def _moving_coordinates(system: ArticulatedSystem, points: Sequence[PathPoint]) -> list[str]:
@@ -451,32 +455,19 @@ def fitted_path(
     return start, FittedPoint(body, start.position, length, fitted, tuple(straight), tuple(surfaces))
 
 
+@cache
 def powers_up_to(variables: PoseVariables, degree: int) -> tuple[tuple[int, ...], ...]:
     """All powers whose order is at most `degree`, by order.
 
     The order counts P1, P2, P3 and scalar coordinates. P0 has the power 0 or 1 that makes each ball joint's sum even.
     """
-    return _powers(len(variables.balls), len(variables.coordinates), degree)
-
-
-@cache
-def _powers(balls: int, coordinates: int, degree: int) -> tuple[tuple[int, ...], ...]:
-    orders = chain.from_iterable(_orders(3 * balls + coordinates, order) for order in range(degree + 1))
-    return tuple(_with_parity(alpha, balls) for alpha in orders)
-
-
-@cache
-def _orders(count: int, order: int) -> tuple[tuple[int, ...], ...]:
-    """All powers of so many variables whose sum is `order`, sorted."""
-    if count == 0:
-        return ((),) if order == 0 else ()
-    return tuple((i, *rest) for i in range(order + 1) for rest in _orders(count - 1, order - i))
-
-
-def _with_parity(alpha: tuple[int, ...], balls: int) -> tuple[int, ...]:
-    """The powers of all variables, with those of P0."""
-    parts = [(sum(alpha[3 * k : 3 * k + 3]) % 2, *alpha[3 * k : 3 * k + 3]) for k in range(balls)]
-    return (*(a for part in parts for a in part), *alpha[3 * balls :])
+    balls, powers = len(variables.balls), list[tuple[int, ...]]()
+    counted = range(3 * balls + len(variables.coordinates))
+    for order in range(degree + 1):
+        for alpha in sorted(tuple(map(term.count, counted)) for term in combinations_with_replacement(counted, order)):
+            vectors = (alpha[3 * k : 3 * k + 3] for k in range(balls))
+            powers.append((*chain.from_iterable((sum(v) % 2, *v) for v in vectors), *alpha[3 * balls :]))
+    return tuple(powers)
 
 
 def horner(terms: Mapping[tuple[int, ...], Any], x: Sequence[Array]) -> Any:

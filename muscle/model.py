@@ -219,7 +219,12 @@ class Model(Record):
         followed = {name for name, (_, place) in system.angle_names.items() if place >= 3}
         couplers = tuple(c for c in self.couplers if c.dependent not in followed)
         start_q = self.start
-        renamed = _renamed(self.system, system)
+        renamed = {  # names of coordinates that both systems have, but as angles of two sequences
+            name
+            for old, new in zip(self.system.bodies, system.bodies, strict=True)
+            if old.joint.kind == new.joint.kind == "euler" and old.joint.pattern != new.joint.pattern
+            for name in {*old.names_of_coordinates} & {*new.names_of_coordinates}
+        }
         if used := sorted(renamed & {*_texts(self._acting)}):
             raise ModelError(
                 f"{used[0]!r} is an angle of the former sequence without a name of its own, and a part of the model "
@@ -437,16 +442,6 @@ def _within(name: str, values: ArrayLike, names: tuple[str, ...], bounds: Array)
             f"{name}{list(where)} ({names[where[-1]]}) is {checked[where]:.6g}; it must lie in [{low:g}, {high:g}]"
         )
     return checked
-
-
-def _renamed(before: ArticulatedSystem, after: ArticulatedSystem) -> set[str]:
-    """Names of coordinates that both systems have, but as angles of two sequences."""
-    return {
-        name
-        for old, new in zip(before.bodies, after.bodies, strict=True)
-        if old.joint.kind == new.joint.kind == "euler" and old.joint.pattern != new.joint.pattern
-        for name in {*old.names_of_coordinates} & {*new.names_of_coordinates}
-    }
 
 
 def _texts(part: Any) -> Iterator[str]:

@@ -60,17 +60,15 @@ class Location:
     @property
     def activates(self) -> bool:
         """Whether it is the activation of a muscle where none is given."""
-        return self.steps[0] == "muscles" and self.steps[2:] == ("activation",)
+        return self.is_activation_of("muscles")
+
+    def is_activation_of(self, parts: str) -> bool:
+        return self.steps[0] == parts and self.steps[2:] == ("activation",)
 
     @property
     def moves_joint(self) -> bool:
         """Whether it is a number of a joint of a Model, or of where the joint is on the parent."""
         return self.steps[:2] == ("system", "bodies") and self.steps[3] in ("position", "orientation", "joint")
-
-    @property
-    def starts_actuator(self) -> bool:
-        """Whether it is the activation at which an actuator starts."""
-        return self.steps[0] == "actuators" and self.steps[2:] == ("activation",)
 
 
 @frozen
@@ -129,7 +127,16 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
     model = known(model)
     found, bodies = ParameterIndex(), system_of(model).bodies
     muscles = model.muscles if isinstance(model, Model) else ()
-    fits = _fitted_bodies(system_of(model), muscles)
+    # The bodies whose position and joint the length of a fitted path contains, as it was fitted, by that muscle. These
+    # are the bodies whose joints move the path. Those that are fixed to others count too, because the path may have run
+    # from them.
+    fits: dict[str, str] = {}
+    for muscle in muscles:
+        fitted = (point for point in muscle.path.points if isinstance(point, FittedPoint))
+        driving = {name for point in fitted for name in point.driving(system_of(model))}
+        for body in bodies if driving else ():
+            if body.joint.nu == 0 or driving & set(body.names_of_coordinates):
+                fits[body.name] = muscle.name
     firsts, numbers = different_paths([muscle.path for muscle in muscles])
     for name, location in _walk(model):
         steps, target = location.steps, name
@@ -142,24 +149,21 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
                 if steps[3:5] == ("points", at):
                     aliases.append(f"{own}{end}{name.removeprefix(f'{own}path.{at}')}")
         at_body = steps[isinstance(model, Model) :]
-        fitted = fits.get(bodies[int(at_body[1])].name) if at_body[0] == "bodies" else None
-        if fitted is not None and at_body[2] in ("position", "orientation", "joint"):
-            found.withheld.update(dict.fromkeys([name, *aliases], fitted))
+        holder = fits.get(bodies[int(at_body[1])].name) if at_body[0] == "bodies" else None
+        if holder is not None and at_body[2] in ("position", "orientation", "joint"):
+            found.withheld.update(dict.fromkeys([name, *aliases], holder))
             continue
         if target == name:
             found.locations[name] = location
         found.aliases.update({alias: target for alias in (name, *aliases) if alias != target})
     if isinstance(model, Model):
-        found.locations.update(_start(model))
+        system = model.system
+        u = (0.0,) * system.nu if model.start_u is None else model.start_u
+        starts = (system.coordinate_names, model.start), (system.velocity_names, u)
+        for key, start in zip(START, starts, strict=True):
+            for i, (name, value) in enumerate(zip(*start, strict=True)):
+                found.locations[f"{key}.{name}"] = Location((key, i), float(value))
     return found
-
-
-def _start(model: Model) -> Iterator[tuple[str, Location]]:
-    system, q = model.system, tuple(model.start)
-    u = (0.0,) * system.nu if model.start_u is None else model.start_u
-    for key, names, values in zip(START, (system.coordinate_names, system.velocity_names), (q, u), strict=True):
-        for i, (name, value) in enumerate(zip(names, values, strict=True)):
-            yield f"{key}.{name}", Location((key, i), float(value))
 
 
 Step = tuple[str | int, ...]
@@ -195,25 +199,6 @@ def _labels(key: str, parts: tuple[Any, ...], floating: bool) -> Sequence[str]:
     return [name if name and names.count(name) == 1 else str(i) for i, name in enumerate(names)]
 
 
-# ---- what fitted paths forbid ----------------------------------------------------------------------------------------
-
-
-def _fitted_bodies(system: ArticulatedSystem, muscles: Sequence[Muscle]) -> dict[str, str]:
-    """The bodies whose position and joint the length of a fitted path contains, as it was fitted, by that muscle.
-
-    These are the bodies whose joints move the path. Those that are fixed to others count too, because the path may
-    have run from them.
-    """
-    found: dict[str, str] = {}
-    for muscle in muscles:
-        fitted = (point for point in muscle.path.points if isinstance(point, FittedPoint))
-        driving = {name for point in fitted for name in point.driving(system)}
-        for body in system.bodies if driving else ():
-            if body.joint.nu == 0 or driving & set(body.names_of_coordinates):
-                found[body.name] = muscle.name
-    return found
-
-
 # ---- Units of a model's numbers, by the names of their fields -------------------------------------------------------
 
 
@@ -246,9 +231,12 @@ def unit_of(system: ArticulatedSystem, location: Location) -> str:
     """The unit of a number at a location; "" if its name determines none."""
     key = next(str(step) for step in reversed(location.steps) if isinstance(step, str))
     if key in START:
-        facts = [body.joint.facts for body in system.bodies]
-        units = [u for f in facts for u in (f.coordinate_units if key == "start_q" else f.velocity_units)]
-        return units[int(location.steps[-1])]
+        units, names = (
+            (system.coordinate_units, system.coordinate_names)
+            if key == "start_q"
+            else (system.velocity_units, system.velocity_names)
+        )
+        return units[names[int(location.steps[-1])]]
     if key in _FIELDS:
         return _FIELDS[key]
     return next((unit for ending, unit in _ENDINGS.items() if key.endswith(ending)), "")
@@ -425,7 +413,7 @@ class Parameters:
         activations of muscles are such numbers, and `inputs` says what gives them. `markers`: whether goals read their
         positions. `states`: whether activations of actuators are variables of their own, wherever they start."""
         for name, location in zip(self.names, self.locations, strict=True):
-            if location.starts or location.activates or (states and location.starts_actuator):
+            if location.starts or location.activates or (states and location.is_activation_of("actuators")):
                 raise ValueError(f"parameters: {name!r} is an input of its own: {inputs}")
             if location.steps[0] == "markers" and not markers:
                 raise ValueError(f"parameters: {name!r} has no effect on a motion")
@@ -452,7 +440,9 @@ class Parameters:
         Floats pass the model's own checks, which raise ModelError or ValueError; symbols pass unchecked, and numbers
         that are not replaced stay constants. SymPy and CasADi symbols, and SymbolArrays, are taken.
         """
-        given = self._vector(p)
+        given: Array = check_array("p", p)
+        if given.shape != (len(self.names),):
+            raise ValueError(f"p has shape {given.shape}; expected ({self._listed})")
         values = {
             location.steps: x if is_symbolic(given) else float(x)
             for location, x in zip(self.locations, given, strict=True)
@@ -468,12 +458,6 @@ class Parameters:
         if array.ndim == 0 or array.shape[-1] != len(self.names):
             raise ValueError(f"the parameters have shape {array.shape}; expected (..., {self._listed})")
         check_rows(self.model, self.names, self.locations, array.reshape(-1, len(self.names)), self.bind)
-        return array
-
-    def _vector(self, p: ArrayLike) -> Array:
-        array: Array = check_array("p", p)
-        if array.shape != (len(self.names),):
-            raise ValueError(f"p has shape {array.shape}; expected ({self._listed})")
         return array
 
     @property

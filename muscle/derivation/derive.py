@@ -136,18 +136,15 @@ def _torque_rows(model: Model, jacobian: str, J: Any, q: Any, eliminated: int) -
         turns = body.joint.facts.quaternion is not None
         width = body.joint.nq - (turns and jacobian == "constrained")
         block = J[:, column : column + width]
-        blocks.append(_spatial(body.joint, jacobian, block, q[s], eliminated) if turns else block)
         column += width
+        if turns:  # rows on the child-frame velocity, from those on the coordinates
+            slides, turned, Q = block[:, : body.joint.nq - 4], block[:, body.joint.nq - 4 :], q[s][-4:]
+            constrained = jacobian == "constrained"
+            block = constrained_to_spatial(turned, Q, eliminated) if constrained else quaternion_to_spatial(turned, Q)
+            if body.joint.nq > 4:
+                block = np.concatenate([slides @ rotation_matrix(Q), block], axis=-1)
+        blocks.append(block)
     return np.concatenate(blocks, axis=-1)
-
-
-def _spatial(joint: Any, jacobian: str, block: Any, q: Any, eliminated: int) -> Any:
-    """Rows on the child-frame velocity of a joint with a quaternion, from those on its coordinates."""
-    slides, Q = block[:, : joint.nq - 4], q[-4:]
-    constrained = jacobian == "constrained"
-    turns = block[:, joint.nq - 4 :]
-    J = constrained_to_spatial(turns, Q, eliminated) if constrained else quaternion_to_spatial(turns, Q)
-    return np.concatenate([slides @ rotation_matrix(Q), J], axis=-1) if joint.nq > 4 else J
 
 
 def _reshaped(outputs: dict[str, Any], flat: list[sympy.Expr]) -> dict[str, np.ndarray]:

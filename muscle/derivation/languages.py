@@ -24,14 +24,10 @@ def _python_source(d: Derivation, name: str) -> str:
     body += [f"{symbol} = {printer.doprint(expression)}" for symbol, expression in d.common]
     body += [f"{key} = {_nested(printer, array)}" for key, array in d.outputs.items()]
     body.append(f"return {', '.join(d.outputs)}")
-    document = "\n    ".join(_quoted(line) for line in description(d))
+    # neither backslashes nor quotes do anything within a docstring
+    document = "\n    ".join(description(d)).replace("\\", r"\\").replace('"', r"\"")
     lines = "\n    ".join(body)
     return f'import math\n\n\ndef {name}({", ".join(d.inputs)}):\n    """{document}\n    """\n    {lines}\n'
-
-
-def _quoted(text: str) -> str:
-    """The text within a docstring: neither backslashes nor quotes do anything."""
-    return text.replace("\\", r"\\").replace('"', r"\"")
 
 
 def _nested(printer: Any, array: np.ndarray) -> str:
@@ -55,15 +51,12 @@ def _c_source(d: Derivation, name: str) -> str:
     body += [
         f"{key}[{i}] = {printer.doprint(e)};" for key, array in d.outputs.items() for i, e in enumerate(array.flat)
     ]
-    comment = "\n".join(f" * {_commented(line)}" for line in [*description(d), "Matrices are stored row by row."])
+    words = "\n * ".join([*description(d), "Matrices are stored row by row."])
+    # names neither end the comment nor hold a trigraph, which could be the end's parts
+    comment = words.replace("??", "? ?").replace("*/", "* /").replace("/*", "/ *")
     lines = "\n    ".join(body)
     signature = f"void {name}({', '.join(arguments)})"
-    return f"/*\n{comment}\n */\n#include <math.h>\n\n{signature};\n\n{signature}\n{{\n    {lines}\n}}\n"
-
-
-def _commented(text: str) -> str:
-    """The text within a comment: it neither ends it nor holds a trigraph, which could be the end's parts."""
-    return text.replace("??", "? ?").replace("*/", "* /").replace("/*", "/ *")
+    return f"/*\n * {comment}\n */\n#include <math.h>\n\n{signature};\n\n{signature}\n{{\n    {lines}\n}}\n"
 
 
 # ---- MATLAB and Octave function files -------------------------------------------------------------------------------

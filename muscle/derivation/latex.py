@@ -76,6 +76,15 @@ Q = sympy.symbols("Q_0:4", real=True)
 S = sympy.symbols("s_1:4", real=True)
 SIGNIFICANT_DIGITS = 6  # of numbers that stand in a formula
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
+POINTS = (
+    r"x_{m,i} = p_b + R_b\, r_{m,i} \quad \text{for point } i \text{ of muscle } m \text{ on body } b",
+    r"e_{m,i} = \frac{x_{m,i+1} - x_{m,i}}{|x_{m,i+1} - x_{m,i}|}",
+)
+TORQUES = {
+    "sequence": r"\tau = -J_\varphi^T F",
+    "quaternion": r"\tau_b = -\tfrac12\, G(Q_b)\, J_{Q_b}^T F",
+    "constrained": r"\tau_b = -E(Q_b)^{-T} (J^*_{Q_b})^T F",
+}
 
 
 def latex_source(d: Derivation, name: str) -> str:
@@ -87,12 +96,16 @@ def latex_source(d: Derivation, name: str) -> str:
     lines = [rf"\noindent {escaped(line)}\\" for line in description(d)]
     lines += [r"\section*{Rotations}", *_rotations(d), r"\section*{Frames}"]
     lines += [_equation(line) for body in _moved(d) for line in _frame(d, body)]
-    lines += [r"\section*{Points and directions}", *_points()]
-    lines += [r"\section*{Lengths}", *(_equation(_length(muscle)) for muscle in d.model.muscles)]
+    lines += [r"\section*{Points and directions}", *map(_equation, POINTS)]
+    lines.append(r"\section*{Lengths}")
+    for muscle in d.model.muscles:
+        m = subscript(muscle.name)
+        pieces = (f"|x_{{{m},{i + 1}}} - x_{{{m},{i}}}|" for i in range(1, len(muscle.path.points)))
+        lines.append(_equation(rf"\ell_{{{m}}} = {' + '.join(pieces)}"))
     lines += [r"\section*{Jacobian}", *(_equation(_row(d, muscle)) for muscle in d.model.muscles)]
     if "F" in d.outputs:
         lines += [r"\section*{Forces and torques}", *(_equation(_force(d, i)) for i in range(len(d.model.muscles)))]
-        lines.append(_equation(_torque(d)))
+        lines.append(_equation(TORQUES[d.jacobian]))
     return document(name, [*lines, r"\section*{Numbers}", *_numbers(d)])
 
 
@@ -159,19 +172,6 @@ def _turn(d: Derivation, body: Any) -> tuple[str, str]:
 # ---- muscles -----------------------------------------------------------------------------------------------
 
 
-def _points() -> list[str]:
-    return [
-        _equation(r"x_{m,i} = p_b + R_b\, r_{m,i} \quad \text{for point } i \text{ of muscle } m \text{ on body } b"),
-        _equation(r"e_{m,i} = \frac{x_{m,i+1} - x_{m,i}}{|x_{m,i+1} - x_{m,i}|}"),
-    ]
-
-
-def _length(muscle: Any) -> str:
-    m = subscript(muscle.name)
-    pieces = (f"|x_{{{m},{i + 1}}} - x_{{{m},{i}}}|" for i in range(1, len(muscle.path.points)))
-    return rf"\ell_{{{m}}} = {' + '.join(pieces)}"
-
-
 def _row(d: Derivation, muscle: Any) -> str:
     """The row of a muscle, joint by joint: the segments whose ends move with the joint differently."""
     m, parts = subscript(muscle.name), []
@@ -179,33 +179,21 @@ def _row(d: Derivation, muscle: Any) -> str:
     for body in _moved(d):
         on = [body.name in chain for chain in chains]
         if body.joint.nq and any(a != b for a, b in pairwise(on)):
-            parts.append(_part(d, body, m, on))
+            # x_i moves by R_f D(q, s), s = R_b^T (x_i - p_b) in the body's frame, f the joint frame
+            b, D = subscript(body.name), "D"
+            ball, by_sequence = body.joint.facts.quaternion is not None, body.joint.by_sequence
+            shown = symbol = rf"Q_{{{b}}}" if ball else rf"\varphi_{{{b}}}" if by_sequence else rf"q_{{{b}}}"
+            if ball and d.jacobian == "constrained":
+                D, shown = "D^*", rf"Q^*_{{{b}}}"
+            moved = rf"\frac{{\partial x_{{{m},%d}}}}{{\partial {symbol}}}"
+            if ball or by_sequence:
+                moved = rf"R_{{f,{b}}} {D}({symbol}, R_{{{b}}}^T (x_{{{m},%d}} - p_{{{b}}}))"
+            parts.append((shown, _sum(m, on, moved)))
             if body.joint.nq == 7:
-                parts.append(_slide(body, m, on))
+                # the translation x of a floating joint, along the axes of its frame
+                parts.append((rf"x_{{{b}}}", _sum(m, on, rf"R_{{f,{b}}}")))
     gradient = r"\frac{\partial \ell_{%s}}{\partial %s}"
     return r", \quad ".join(gradient % (m, q) + f" = {sum_}" for q, sum_ in parts) or rf"(J)_{{{m}}} = 0"
-
-
-def _part(d: Derivation, body: Any, m: str, on: list[bool]) -> tuple[str, str]:
-    """(the joint's coordinates, the sum): x_i moves by R_f D(q, s), s = R_b^T (x_i - p_b) in the body's frame, f the
-    joint frame."""
-    b = subscript(body.name)
-    ball = body.joint.facts.quaternion is not None
-    symbol = rf"Q_{{{b}}}" if ball else rf"\varphi_{{{b}}}" if body.joint.by_sequence else rf"q_{{{b}}}"
-    if ball and d.jacobian == "constrained":
-        D, shown = "D^*", rf"Q^*_{{{b}}}"
-    else:
-        D, shown = "D", symbol
-    moved = rf"\frac{{\partial x_{{{m},%d}}}}{{\partial {symbol}}}"
-    if ball or body.joint.by_sequence:
-        moved = rf"R_{{f,{b}}} {D}({symbol}, R_{{{b}}}^T (x_{{{m},%d}} - p_{{{b}}}))"
-    return shown, _sum(m, on, moved)
-
-
-def _slide(body: Any, m: str, on: list[bool]) -> tuple[str, str]:
-    """The same for the translation x of a floating joint, along the axes of its frame."""
-    b = subscript(body.name)
-    return rf"x_{{{b}}}", _sum(m, on, rf"R_{{f,{b}}}")
 
 
 def _sum(m: str, on: list[bool], moved: str) -> str:
@@ -235,14 +223,6 @@ def _with_symbols(law: Any, m: str) -> Any:
     numbers = [f.name for f in fields(law) if getattr(law, f.name) is None or isinstance(getattr(law, f.name), float)]
     symbols = {n: as_array(sympy.Symbol(rf"{letters.get(n, subscript(n))}_{{{m}}}", positive=True)) for n in numbers}
     return replace(law, **symbols)
-
-
-def _torque(d: Derivation) -> str:
-    return {
-        "sequence": r"\tau = -J_\varphi^T F",
-        "quaternion": r"\tau_b = -\tfrac12\, G(Q_b)\, J_{Q_b}^T F",
-        "constrained": r"\tau_b = -E(Q_b)^{-T} (J^*_{Q_b})^T F",
-    }[d.jacobian]
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------

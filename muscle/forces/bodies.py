@@ -332,6 +332,7 @@ class GravityCompensation(MeasuredForce):
     array([10.])
     """
 
+    ground_lacks: ClassVar[str] = "weight"
     body: str
     fraction: float = 1.0
 
@@ -347,7 +348,3 @@ class GravityCompensation(MeasuredForce):
 
     def stored(self, x: Array) -> Array:
         return x[..., 0]
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        self.check_child(system, self.body, "weight")

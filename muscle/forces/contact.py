@@ -1,7 +1,7 @@
 """What contact forces share: pairs of surfaces that press on each other and rub."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import combinations
 
@@ -60,28 +60,21 @@ class Contact:
     pressure: Array
 
 
-@frozen
-class Friction:
-    """Coefficients of friction: static, dynamic, viscous [s/m], and the speed [m/s] of the greatest static friction."""
+def friction_over_speed(
+    square: Array, coefficients: Iterable[float], transition: float, rounded: bool = False
+) -> Array:
+    """(...) friction per pressure and speed [s/m] at the square (...) of the speed of slip v. With r = v / v_t,
 
-    static: float
-    dynamic: float
-    viscous: float
-    transition: float
+        mu / v = min(r, 1) (mu_d + 2 (mu_s - mu_d) / (1 + r^2)) / v + mu_v,   min(r, 1) / v = 1 / max(v, v_t)
 
-    def over_speed(self, square: Array, rounded: bool = False) -> Array:
-        """(...) friction per pressure and speed [s/m] at the square (...) of the speed of slip v. With r = v / v_t,
-
-            mu / v = min(r, 1) (mu_d + 2 (mu_s - mu_d) / (1 + r^2)) / v + mu_v,   min(r, 1) / v = 1 / max(v, v_t)
-
-        Source: Simbody, HuntCrossleyForce. It is finite at rest. Real friction sticks; this one creeps at up to v_t. If
-        `rounded`, 1 / sqrt(v^2 + v_t^2) replaces 1 / max(v, v_t). There is then no corner at v_t, and at most 29 % less
-        friction.
-        """
-        r2 = square / self.transition**2
-        mu = self.dynamic + 2 * (self.static - self.dynamic) / (1 + r2)
-        least = self.transition**2
-        return mu / np.sqrt(square + least if rounded else np.maximum(square, least)) + self.viscous
+    for the `coefficients` of static, dynamic and viscous [s/m] friction and the `transition` speed v_t [m/s] of the
+    greatest static friction. Source: Simbody, HuntCrossleyForce. It is finite at rest. Real friction sticks; this one
+    creeps at up to v_t. If `rounded`, 1 / sqrt(v^2 + v_t^2) replaces 1 / max(v, v_t). There is then no corner at v_t,
+    and at most 29 % less friction.
+    """
+    (static, dynamic, viscous), least = coefficients, transition**2
+    mu = dynamic + 2 * (static - dynamic) / (1 + square / least)
+    return mu / np.sqrt(square + least if rounded else np.maximum(square, least)) + viscous
 
 
 class ContactForce(LoadingForce):
@@ -197,7 +190,7 @@ class HuntCrossley(ContactForce):
         s_1 = k_2 / (k_1 + k_2),  s_2 = 1 - s_1,  k = k_1 s_1,  c = c_1 s_1 + c_2 s_2.
 
     A coefficient of friction is 2 mu_1 mu_2 / (mu_1 + mu_2). Sources: Sherman, Seth, Delp 2011, Procedia IUTAM 2,
-    241-261; Hunt, Crossley 1975, J. Appl. Mech. 42, 440. Friction is as `Friction.over_speed` tells, with its greatest
+    241-261; Hunt, Crossley 1975, J. Appl. Mech. 42, 440. Friction is as `friction_over_speed` tells, with its greatest
     at transition_velocity [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.
 
     >>> import myoquat as mq
@@ -244,8 +237,9 @@ class HuntCrossley(ContactForce):
         k, share = self._stiffness(pair)
         c = first.dissipation * share + second.dissipation * (1 - share)
         f = _hertz(k, place) * np.maximum(1 + 1.5 * c * speed, 0.0)
-        mu_s, mu_d, mu_v = (_together(getattr(first, key), getattr(second, key)) for key in FRICTION)
-        return f, f * Friction(mu_s, mu_d, mu_v, self.transition_velocity).over_speed(square)
+        both = ((getattr(first, key), getattr(second, key)) for key in FRICTION)
+        mu = (2 * a * b / (a + b) if may_be_nonzero(a) or may_be_nonzero(b) else 0.0 for a, b in both)
+        return f, f * friction_over_speed(square, mu, self.transition_velocity)
 
     def stored(self, pair: int, place: Touch) -> Array:
         """(...) [J] 2/5 of Hertz's force times the depth. It is the potential of the pressure for spheres; the radius
@@ -282,11 +276,6 @@ def _hertz(k: float, place: Touch) -> Array:
     return 4.0 / 3.0 * k * np.sqrt(place.radius * k) * raised(place.depth)
 
 
-def _together(first: float, second: float) -> float:
-    """2 a b / (a + b), 0 of zeros."""
-    return 2 * first * second / (first + second) if may_be_nonzero(first) or may_be_nonzero(second) else 0.0
-
-
 # ---- Linear contact -------------------------------------------------------------------------------------------------
 # Linear contact: a spring and a damper between two surfaces of any type, with friction.
 
@@ -301,7 +290,7 @@ class LinearContact(ContactForce):
     stiffness            k [N/m]
     damping              c [N s/m], which sets in smoothly over the depth `transition` (`CoordinateLimit`), so that the
                          force is continuous
-    friction             the coefficient mu of Coulomb friction, as `Friction.over_speed` tells
+    friction             the coefficient mu of Coulomb friction, as `friction_over_speed` tells
     margin               [m] the distance from which on the surfaces press
     transition           [m]
     transition_velocity  [m/s] at which friction is greatest
@@ -338,7 +327,7 @@ class LinearContact(ContactForce):
         d = place.depth + self.margin
         damped = self.damping * engaged(d, self.transition) * speed
         f = np.where(d > 0, np.maximum(self.stiffness * d + damped, 0.0), 0.0)
-        return f, f * Friction(self.friction, self.friction, 0.0, self.transition_velocity).over_speed(square)
+        return f, f * friction_over_speed(square, (self.friction, self.friction, 0.0), self.transition_velocity)
 
     def stored(self, pair: int, place: Touch) -> Array:
         """(...) [J] k d^2 / 2."""
@@ -370,7 +359,7 @@ class SmoothSphereHalfSpace(ContactForce):
         f = h (1 + 3/2 c v) (1 + tanh(b_v (v + 2 / (3 c)))) / 2
 
     Here e = constant_contact_force, b_d = hertz_smoothing [1/m] and b_v = hunt_crossley_smoothing [s/m]. The friction
-    is mu f as `Friction.over_speed` tells, at the square s^2 + e. OpenSim's friction has a corner at the transition
+    is mu f as `friction_over_speed` tells, at the square s^2 + e. OpenSim's friction has a corner at the transition
     velocity. The option rounded_friction removes it, so that solvers with second derivatives converge. A sphere above
     the floor is pulled or pushed by the remainder of the switches. With 1e-5 and 300, from 2 cm upwards, this is less
     than 1e-4 of its force at 1 cm depth.
@@ -407,10 +396,8 @@ class SmoothSphereHalfSpace(ContactForce):
         f = self._hertz(place.depth, place.radius) * (1 + 1.5 * c * speed)
         if may_be_nonzero(c):
             f = f * (0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * (speed + 2 / (3 * c))))
-        friction = Friction(
-            self.static_friction, self.dynamic_friction, self.viscous_friction, self.transition_velocity
-        )
-        return f, f * friction.over_speed(square + e, self.rounded_friction)
+        mu = (getattr(self, key) for key in FRICTION)
+        return f, f * friction_over_speed(square + e, mu, self.transition_velocity, self.rounded_friction)
 
     def _hertz(self, depth: Array, radius: Array) -> Array:
         """(...) h [N]."""

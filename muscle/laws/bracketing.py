@@ -70,33 +70,24 @@ def searched(
     """
 
     def narrowed(search: Bracket, parameters: Any) -> Bracket:
-        x = search.a + search.share * (search.b - search.a)
-        return _narrowed(search, x, function(x, parameters), relative)
+        a, b, fa, fb = search.a, search.b, search.fa, search.fb
+        x = a + search.share * (b - a)
+        fx = function(x, parameters)
+        same = np.sign(fx) == np.sign(fa)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, fx
+        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        least = relative * np.abs(best) / np.abs(b - a)  # the share of the way that the next point keeps from both ends
+        finite = np.abs(fx) < np.inf
+        best = np.where(finite, np.where(fa == 0, a, best), np.nan)
+        going = np.where((least > 0.5) | (fa == 0) | ~finite, 0.0, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            quadratic = (1 - np.sqrt(1 - xi) < phi) & (phi < np.sqrt(xi))
+            alpha = (c - a) / (b - a)
+            t = fa / (fb - fa) * fc / (fb - fc) + alpha * fa / (fc - fa) * fb / (fc - fb)
+        t = np.where(quadratic & (np.abs(t) < np.inf), t, 0.5)
+        return Bracket(a, b, fa, fb, np.minimum(np.maximum(t, least), 1 - least), best, going)
 
     return while_loop(lambda search: search.open > 0, narrowed, start, parameters, max_steps=max_steps, where=where)
-
-
-def _narrowed(search: Bracket, x: Array, fx: Array, relative: float) -> Bracket:
-    """The search after a look at x, where the function is fx."""
-    a, b, fa, fb = search.a, search.b, search.fa, search.fb
-    same = np.sign(fx) == np.sign(fa)
-    c, fc = np.where(same, a, b), np.where(same, fa, fb)
-    b, fb = np.where(same, b, a), np.where(same, fb, fa)
-    a, fa = x, fx
-    best = np.where(np.abs(fa) < np.abs(fb), a, b)
-    narrow = relative * np.abs(best) / np.abs(b - a)
-    finite = np.abs(fx) < np.inf
-    best = np.where(finite, np.where(fa == 0, a, best), np.nan)
-    going = np.where((narrow > 0.5) | (fa == 0) | ~finite, 0.0, 1.0)
-    return Bracket(a, b, fa, fb, _share(a, b, c, fa, fb, fc, narrow), best, going)
-
-
-def _share(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array, least: Array) -> Array:
-    """Where between a and b, as a share of the way, the next point lies: at least `least` from either end."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-        quadratic = (1 - np.sqrt(1 - xi) < phi) & (phi < np.sqrt(xi))
-        alpha = (c - a) / (b - a)
-        t = fa / (fb - fa) * fc / (fb - fc) + alpha * fa / (fc - fa) * fb / (fc - fb)
-    t = np.where(quadratic & (np.abs(t) < np.inf), t, 0.5)
-    return np.minimum(np.maximum(t, least), 1 - least)

@@ -54,7 +54,12 @@ class Corners:
         """
         marks = [p * x + q * y for x, y, _ in self.joins]
         inside = np.where(level < marks[0], marks[0], np.where(level > marks[-1], marks[-1], level))
-        x, y, *steps = (_chosen(inside, marks[1:-1], column) for column in zip(*self._sections(), strict=True))
+        chosen: list[Any] = []  # the numbers of the section in which the level lies
+        for first, *others in zip(*self._sections(), strict=True):
+            chosen.append(first)
+            for edge, number in zip(marks[1:-1], others, strict=True):
+                chosen[-1] = np.where(inside >= edge, number, chosen[-1])
+        x, y, *steps = chosen
         along = tuple(p * dx + q * dy for dx, dy in zip(steps[:3], steps[3:], strict=True))
         whole = along[0] + along[1] + along[2]
         s = _parameter((inside - (p * x + q * y)) / whole, (along[0] / whole, along[1] / whole, along[2] / whole))
@@ -80,7 +85,16 @@ class Corners:
     def _sections(self) -> list[tuple[Number, ...]]:
         """Of every section x, y at its start, three steps of x and three of y."""
         sharp = self.sharp if isinstance(self.sharp, tuple) else (self.sharp,) * (len(self.joins) - 1)
-        return [_section(a, b, c) for a, b, c in zip(self.joins[:-1], self.joins[1:], sharp, strict=True)]
+        sections: list[tuple[Number, ...]] = []
+        for (x0, y0, slope0), (x1, y1, slope1), c in zip(self.joins[:-1], self.joins[1:], sharp, strict=True):
+            bend = slope0 - slope1
+            parallel = np.abs(bend) <= PARALLEL_SLOPES
+            meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, bend)
+            meet = np.where(parallel, (x0 + x1) / 2, meet)
+            height = (meet - x1) * slope1 + y1
+            x_steps = (c * (meet - x0), (1 - c) * (x1 - x0), c * (x1 - meet))
+            sections.append((x0, y0, *x_steps, c * (height - y0), (1 - c) * (y1 - y0), c * (y1 - height)))
+        return sections
 
 
 @lru_cache(1024)
@@ -92,25 +106,6 @@ def _broken(curve: Corners) -> tuple[tuple[Number, Number], Steps] | None:
         if not min(steps[:3]) > 0 or not min(forth) >= 0:
             return (x, y), end
     return None
-
-
-def _section(start: tuple[Number, Number, Number], end: tuple[Number, Number, Number], c: Number) -> tuple[Number, ...]:
-    (x0, y0, slope0), (x1, y1, slope1) = start, end
-    bend = slope0 - slope1
-    parallel = np.abs(bend) <= PARALLEL_SLOPES
-    meet = (y1 - y0 - x1 * slope1 + x0 * slope0) / np.where(parallel, 1.0, bend)
-    meet = np.where(parallel, (x0 + x1) / 2, meet)
-    height = (meet - x1) * slope1 + y1
-    x_steps = (c * (meet - x0), (1 - c) * (x1 - x0), c * (x1 - meet))
-    return x0, y0, *x_steps, c * (height - y0), (1 - c) * (y1 - y0), c * (y1 - height)
-
-
-def _chosen(level: Array, edges: list[Number], values: tuple[Any, ...]) -> Array:
-    """The value of the section in which the level lies."""
-    result: Array = values[0]
-    for edge, value in zip(edges, values[1:], strict=True):
-        result = np.where(level >= edge, value, result)
-    return result
 
 
 def _run(s: Array, a: Array, b: Array, c: Array) -> Array:

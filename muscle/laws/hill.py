@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_unmasked, frozen, real_array
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import NotNegative, Positive, Range
+from myoquat.joints.ranges import AcuteAngle, BelowOne, NotNegative, Positive, Range
 
 from .base import ForceLaw
 from .equilibrium import equilibrium_lengths
@@ -55,11 +55,11 @@ class HillLaw(ForceLaw):
     max_isometric_force: NotNegative
     optimal_fiber_length: Positive
     tendon_slack_length: NotNegative
-    pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
+    pennation: AcuteAngle = 0.0
     max_contraction_velocity: Positive = 10.0
     tendon: str = "elastic"
     tendon_strain: Positive = 0.049
-    minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.01
+    minimum_activation: BelowOne = 0.01
     maximum_pennation: Annotated[float, Range(0.0, math.pi / 2, open_low=True)] = math.acos(0.1)
     pull_only: bool = field(default=False, kw_only=True)
 
@@ -129,13 +129,12 @@ class HillLaw(ForceLaw):
             slack = length - self.tendon_slack_length <= self.shortest_along
             pull = np.maximum(f, 0.0) if self.pull_only else f
             return np.where(slack, 0.0, self.max_isometric_force * pull * cosine)
-        fiber, cosine = self._fiber(state)
-        return self.max_isometric_force * self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+        *_, tendon = self._fiber(length, state)
+        return self.max_isometric_force * tendon
 
     def state_rate(self, length: Array, speed: Array, activation: Array, state: Array) -> Array:
         """(..., 1) dl_M/dt [m/s] at which fiber and tendon pull alike."""
-        fiber, cosine = self._fiber(state)
-        tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+        fiber, cosine, tendon = self._fiber(length, state)
         v = self.fiber_speed(fiber / self.optimal_fiber_length, tendon / cosine, self._active(activation))
         rate = v * self.max_contraction_velocity * self.optimal_fiber_length
         held = (state[..., 0] <= self.shortest) & (rate < 0)
@@ -147,8 +146,7 @@ class HillLaw(ForceLaw):
         It is zero at `state_rate`, except where that rate is held at the shortest fiber. It has no singularity, neither
         at activation 0 nor where the active fiber is at its end.
         """
-        fiber, cosine = self._fiber(state)
-        tendon = self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
+        fiber, cosine, tendon = self._fiber(length, state)
         v = rate[..., 0] / (self.max_contraction_velocity * self.optimal_fiber_length)
         f = self.fiber_force(fiber / self.optimal_fiber_length, v, self._active(activation))
         return (f * cosine - tendon)[..., None]
@@ -176,7 +174,7 @@ class HillLaw(ForceLaw):
         if self.tendon == "rigid":
             l, cosine = self._rigid_fiber(length)
             return l, cosine, speed * cosine
-        l, cosine = self._fiber(state)
+        l, cosine, _ = self._fiber(length, state)
         assert state is not None  # or it would not have passed
         return l, cosine, self.state_rate(length, speed, activation, state)[..., 0]
 
@@ -244,10 +242,11 @@ class HillLaw(ForceLaw):
             raise ValueError("a muscle with an elastic tendon needs its state, the fiber length")
         return state[..., 0]
 
-    def _fiber(self, state: Array | None) -> tuple[Array, Array]:
-        """(l_M, cos alpha), no shorter than the shortest fiber."""
+    def _fiber(self, length: Array, state: Array | None) -> tuple[Array, Array, Array]:
+        """(l_M, cos alpha, f_T) with an elastic tendon; the fiber is no shorter than the shortest."""
         fiber = np.maximum(self._fiber_length(state), self.shortest)
-        return fiber, np.sqrt(1 - (self.width / fiber) ** 2)
+        cosine = np.sqrt(1 - (self.width / fiber) ** 2)
+        return fiber, cosine, self.tendon_force((length - fiber * cosine) / self.tendon_slack_length)
 
     def _rigid_fiber(self, length: Array) -> tuple[Array, Array]:
         """(l_M, cos alpha) with the tendon at its slack length."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
+from myoquat.joints.ranges import AboveOne, Fraction, NotNegative, Positive, Range
 
 from .corners import Corners, sharpness
 from .hill import DampedLaw
@@ -45,7 +45,7 @@ class Millard2012(DampedLaw):
     damping: NotNegative = 0.1
     active_shortest: Positive = 0.4441
     active_transition: Positive = 0.73
-    active_longest: Annotated[float, Range(1.0, open_low=True)] = 1.8123
+    active_longest: AboveOne = 1.8123
     active_shallow_slope: NotNegative = 0.8616
     active_lowest: NotNegative = 0.0
     concentric_slope_at_vmax: NotNegative = 0.0
@@ -53,15 +53,15 @@ class Millard2012(DampedLaw):
     isometric_slope: Positive = 5.0
     eccentric_slope_at_vmax: NotNegative = 0.0
     eccentric_slope_near_vmax: NotNegative = 0.15
-    eccentric_force: Annotated[float, Range(1.0, open_low=True)] = 1.4
+    eccentric_force: AboveOne = 1.4
     concentric_curviness: Fraction = 0.6
     eccentric_curviness: Fraction = 0.9
     passive_strain_at_zero: float = 0.0
     passive_strain: Positive = 0.7
     passive_low_stiffness: NotNegative = 0.2
-    passive_stiffness_ratio: Annotated[float, Range(1.0, open_low=True)] = 2.0
+    passive_stiffness_ratio: AboveOne = 2.0
     passive_curviness: Fraction = 0.75
-    tendon_stiffness_ratio: Annotated[float, Range(1.0, open_low=True)] = 1.375
+    tendon_stiffness_ratio: AboveOne = 1.375
     tendon_toe_force: Annotated[float, Range(0.0, 1.0, open_low=True, open_high=True)] = 2 / 3
     tendon_curviness: Fraction = 0.5
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import NotNegative, Positive, Range
+from myoquat.joints.ranges import AboveOne, NotNegative, Positive, Range
 
 from .base import ForceLaw
 from .path_affine import ClippedForce
@@ -51,7 +51,7 @@ class MujocoMuscle(ForceLaw):
     lowest: float = 0.75
     highest: float = 1.05
     active_from: Annotated[float, Range(high=1.0, open_high=True)] = 0.5
-    active_to: Annotated[float, Range(1.0, open_low=True)] = 1.6
+    active_to: AboveOne = 1.6
     max_speed: Positive = 1.5
     passive_force: NotNegative = 1.3
     eccentric_force: Annotated[float, Range(1.0)] = 1.2

@@ -1,13 +1,12 @@
 """OpenSim's RigidTendonMuscle: curves as splines, and a tendon that does not stretch."""
 
-import math
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
-from myoquat.joints.ranges import NotNegative, Positive, Range
+from myoquat.joints.ranges import AcuteAngle, NotNegative, Positive
 
 from .base import ForceLaw
 from .ligament import PASSIVE
@@ -52,7 +51,7 @@ class RigidTendonMuscle(ForceLaw):
     max_isometric_force: NotNegative
     optimal_fiber_length: Positive
     tendon_slack_length: NotNegative
-    pennation: Annotated[float, Range(0.0, math.pi / 2, open_high=True)] = 0.0
+    pennation: AcuteAngle = 0.0
     max_contraction_velocity: Positive = 10.0
     active_curve: AxisFunction = ACTIVE
     passive_curve: AxisFunction = PASSIVE

@@ -1,12 +1,12 @@
 """The muscle of Schutte, Rodgers, Zajac and Glaser (1993), as OpenSim's Schutte1993Muscle_Deprecated has it."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints.functions import AxisFunction, SimmSpline
-from myoquat.joints.ranges import Positive, Range
+from myoquat.joints.ranges import BelowOne, Positive
 
 from .hill import DampedLaw
 from .rigid_tendon import ACTIVE
@@ -52,7 +52,7 @@ class Schutte1993(DampedLaw):
     kind: ClassVar[str] = "schutte1993"
     kinked_at_rest: ClassVar[bool] = True
     tendon_strain: Positive = 0.033
-    minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
+    minimum_activation: BelowOne = 0.0
     damping: Positive = 0.1
     tendon_curve: AxisFunction = TENDON
     active_curve: AxisFunction = ACTIVE

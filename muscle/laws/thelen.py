@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.core import Array, frozen
 from myoquat.joints import ModelError
-from myoquat.joints.ranges import Positive, Range
+from myoquat.joints.ranges import AboveOne, Positive, Range
 
 from .hill import HillLaw
 
@@ -40,7 +40,7 @@ class Thelen2003(HillLaw):
     active_shape: Positive = 0.5
     passive_shape: Positive = 4.0
     concentric_shape: Positive = 0.3
-    eccentric_force: Annotated[float, Range(1.0, open_low=True)] = 1.8
+    eccentric_force: AboveOne = 1.8
     straight_from: Annotated[float, Range(0.0, 1.0, open_low=True, open_high=True)] = 0.95
 
     def tendon_force(self, length: Array) -> Array:
@@ -62,8 +62,19 @@ class Thelen2003(HillLaw):
 
     def fiber_force(self, length: Array, speed: Array, activation: Array) -> Array:
         """a f_L f_V + f_PE, f_V from eqs. 6 and 7 solved for the force."""
-        isometric = activation * self.active_force(length)
-        return isometric * self._multiplier(speed, activation) + self.passive_force(length)
+        v = speed / (0.25 + 0.75 * activation)
+        c, flen, af = self._eccentric, self.eccentric_force, self.concentric_shape
+        top = self.straight_from * flen
+        fastest = (top - 1) / (c * (flen - top))
+        shortening, lengthening = np.clip(v, -1.0, 0.0), np.clip(v, 0.0, fastest)
+        f = (1 + shortening) / (1 - shortening / af)
+        f = f + (1 + c * flen * lengthening) / (1 + c * lengthening) - 1
+        f = (
+            f
+            + np.minimum(v + 1, 0.0) / (1 + 1 / af)
+            + np.maximum(v - fastest, 0.0) * c * (flen - top) ** 2 / (flen - 1)
+        )
+        return activation * self.active_force(length) * f + self.passive_force(length)
 
     def fiber_speed(self, length: Array, force: Array, activation: Array) -> Array:
         """v~_M of eqs. 6 and 7, straight below zero force and near the greatest eccentric one."""
@@ -88,15 +99,3 @@ class Thelen2003(HillLaw):
     @property
     def _eccentric(self) -> float:
         return (2 + 2 / self.concentric_shape) / (self.eccentric_force - 1)
-
-    def _multiplier(self, speed: Array, activation: Array) -> Array:
-        """f_V, the inverse of `fiber_speed`."""
-        v = speed / (0.25 + 0.75 * activation)
-        c, flen, af = self._eccentric, self.eccentric_force, self.concentric_shape
-        top = self.straight_from * flen
-        fastest = (top - 1) / (c * (flen - top))
-        shortening, lengthening = np.clip(v, -1.0, 0.0), np.clip(v, 0.0, fastest)
-        f = (1 + shortening) / (1 - shortening / af)
-        f = f + (1 + c * flen * lengthening) / (1 + c * lengthening) - 1
-        below = np.minimum(v + 1, 0.0) / (1 + 1 / af)
-        return f + below + np.maximum(v - fastest, 0.0) * c * (flen - top) ** 2 / (flen - 1)
