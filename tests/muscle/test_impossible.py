@@ -98,6 +98,7 @@ PARTS = {
         (TorqueActuator("f", "a", "hand"), "body 'hand' does not exist"),
         (TorqueActuator("f", "a", "b", AT), "axis must not be zero"),
         (PointToPointActuator("f", "a", "a"), "between body 'a' and itself"),
+        ((CoordinateActuator("f", "a_angle"),) * 2, "the name 'f' is taken twice"),
     ],
     "couplers": [
         (_coupler("k", "a_angle", "a_angle"), "coupler 'k': coordinate 'a_angle' cannot drive itself"),

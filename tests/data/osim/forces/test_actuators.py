@@ -7,7 +7,7 @@ import pytest
 
 from myoquat.data.motions import load_table
 from myoquat.dynamics import Trajectory, forward_dynamics, simulate
-from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -102,11 +102,6 @@ def test_controls_outside_their_bounds_raise_a_named_error():
         simulate(model, duration=0.1, controls=[-3.0])
     with pytest.raises(ValueError, match="controls: the model has no actuators"):
         simulate(SYSTEM, duration=0.1, controls=[1.0])
-
-
-def test_a_name_taken_twice_is_refused():
-    with pytest.raises(ModelError, match="the name 'motor' is taken twice"):
-        Model(SYSTEM, actuators=(ACTUATORS["coordinate"], ACTUATORS["coordinate"]))
 
 
 test_a_body_that_is_not_there_is_refused = rejected(
