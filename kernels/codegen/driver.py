@@ -25,20 +25,19 @@ _MAX_UNROLLED_BLOCKS = 2  # column blocks beyond which they are walked in a loop
 
 class Rows(NamedTuple):
     """W rows of an array of the caller: the address of the first, the bytes from row to row, and how many rows follow
-    the first. Those beyond the last are the last. None: all W are there."""
+    the first. Those beyond the last are the last."""
 
     first: str
-    stride: str | int
-    following: str | None
+    stride: str
+    following: str
 
     def addresses(self, b: Builder) -> list[str]:
         """Where each begins."""
-        if self.following is None:
-            return [b.offset(self.first, lane * int(self.stride)) for lane in range(b.lanes)]
         found = [self.first]
         for lane in range(1, b.lanes):
             inside = b.let(f"icmp sge i64 {self.following}, {lane}")
-            found.append(b.offset(found[-1], b.let(f"select i1 {inside}, i64 {self.stride}, i64 0")))
+            row = b.let(f"select i1 {inside}, i64 {lane}, i64 {self.following}")
+            found.append(b.offset(self.first, b.let(f"mul i64 {row}, {self.stride}")))
         return found
 
 
@@ -49,24 +48,21 @@ def move_rows(b: Builder, rows: Rows, slots: str, length: int, reading: bool, be
         _Transfer(b, slots).move(rows.addresses(b), length, reading)
         return
     name = f"{'read' if reading else 'write'}_{length}_{'scattered' if behind else 'rows'}"
-    values, inside = {"ptr %rows": rows.first, "ptr %slots": slots}, Rows("%rows", 8 * length, None)
-    if rows.following is None:
-        name = f"{name}_dense"
-    else:
-        values |= {"i64 %stride": str(rows.stride), "i64 %following": rows.following}
-        inside = Rows("%rows", "%stride", "%following")
+    values, inside = [rows.first, slots, rows.stride, rows.following], Rows("%rows", "%stride", "%following")
+    parameters = ["ptr %rows", "ptr %slots", "i64 %stride", "i64 %following"]
     if behind:
-        values["ptr %offsets"] = f"@{b.module.constants(np.array(behind, dtype=np.int64) * (8 * b.lanes))}"
+        parameters.append("ptr %offsets")
+        values.append(f"@{b.module.constants(np.array(behind, dtype=np.int64) * (8 * b.lanes))}")
 
     def define() -> None:
         own = b.module.builder()
         _Transfer(own, "%slots", "%offsets" if behind else "").move(inside.addresses(own), length, reading)
         own.line("ret void")
-        b.module.define(name, "void", ", ".join(values), own, shared=True)
+        b.module.define(name, "void", ", ".join(parameters), own, shared=True)
 
     b.module.once(name, define)
-    given = ", ".join(f"{parameter.split()[0]} {value}" for parameter, value in values.items())
-    b.line(f"call void @{name}({given})")
+    given = (f"{parameter.split()[0]} {value}" for parameter, value in zip(parameters, values, strict=True))
+    b.line(f"call void @{name}({', '.join(given)})")
 
 
 class _Transfer:
@@ -199,46 +195,33 @@ def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Seq
     arrays = [(b.load(b.offset("%table", 16 * k), "ptr"), b.load(b.offset("%table", 16 * k + 8), "i64"))
               for k in range(len(ports))]  # fmt: skip
     several, together = module.blocks > 1, module.lanes * module.blocks
-    whole = b.let(f"and i64 {b.let('sub i64 %end, %begin')}, {-together}")
-    for port, (_, stride) in zip(ports, arrays, strict=True):
-        whole = b.let(f"select i1 {b.let(f'icmp eq i64 {stride}, {8 * port.length}')}, i64 {whole}, i64 0")
-    middle = b.let(f"add i64 %begin, {whole}")
+    with b.loop("%begin", "%end", together) as first:
+        remaining = b.let(f"sub i64 %end, {first}")
+        fewer = b.let(f"icmp slt i64 {remaining}, {together}")
+        count = b.let(f"select i1 {fewer}, i64 {remaining}, i64 {together}")
 
-    def walk(begin: str, end: str, packed: bool) -> None:
-        """States up to `end`. Whole blocks of packed rows have constant distances and no last state to hold on to."""
-        with b.loop(begin, end, together) as first:
-            count = str(together)
-            if not packed:
-                remaining = b.let(f"sub i64 %end, {first}")
-                fewer = b.let(f"icmp slt i64 {remaining}, {together}")
-                count = b.let(f"select i1 {fewer}, i64 {remaining}, i64 {together}")
+        @contextmanager
+        def every_block() -> Iterator[tuple[str, str]]:
+            """The frame of every block, and how many states come before it."""
+            if not several:
+                yield "%frame", "0"
+                return
+            with b.loop(0, count, b.lanes) as own:
+                yield b.offset("%frame", b.let(f"mul i64 {b.let(f'udiv i64 {own}, {b.lanes}')}, {size}")), own
 
-            @contextmanager
-            def every_block() -> Iterator[tuple[str, str]]:
-                """The frame of every block, and how many states come before it."""
-                if not several:
-                    yield "%frame", "0"
-                    return
-                with b.loop(0, count, b.lanes) as own:
-                    yield b.offset("%frame", b.let(f"mul i64 {b.let(f'udiv i64 {own}, {b.lanes}')}, {size}")), own
+        def move(chosen: slice, reading: bool) -> None:
+            with every_block() as (frame, own):
+                state = b.let(f"add i64 {first}, {own}")
+                following = b.let(f"sub i64 {b.let(f'sub i64 {count}, 1')}, {own}")
+                for port, (pointer, stride) in zip(ports[chosen], arrays[chosen], strict=True):
+                    rows = Rows(b.offset(pointer, b.let(f"mul i64 {state}, {stride}")), stride, following)
+                    move_rows(b, rows, b.slot(frame, port.slot), port.length, reading, port.shared_slots)
 
-            def move(chosen: slice, reading: bool) -> None:
-                with every_block() as (frame, own):
-                    state = b.let(f"add i64 {first}, {own}")
-                    following = None if packed else b.let(f"sub i64 {b.let(f'sub i64 {count}, 1')}, {own}")
-                    for port, (pointer, stride) in zip(ports[chosen], arrays[chosen], strict=True):
-                        apart = 8 * port.length if packed else stride
-                        rows = Rows(b.offset(pointer, b.let(f"mul i64 {state}, {apart}")), apart, following)
-                        move_rows(b, rows, b.slot(frame, port.slot), port.length, reading, port.shared_slots)
-
-            move(slice(len(inputs)), True)
-            b.line(f"call void @{body}(ptr %frame{f', i64 {count}' if several else ''})")
-            for port in outputs if several else ():  # lanes beyond the last state hold the same, since all are written
-                own = handed([(b.slot("%frame", port.slot), size)])
-                b.line(f"call void @{padded(module)}(i64 {count}, i64 {port.length}{own})")
-            move(slice(len(inputs), None), False)
-
-    walk("%begin", middle, packed=True)
-    walk(middle, "%end", packed=False)
+        move(slice(len(inputs)), True)
+        b.line(f"call void @{body}(ptr %frame{f', i64 {count}' if several else ''})")
+        for port in outputs if several else ():  # lanes beyond the last state hold the same, since all are written
+            own = handed([(b.slot("%frame", port.slot), size)])
+            b.line(f"call void @{padded(module)}(i64 {count}, i64 {port.length}{own})")
+        move(slice(len(inputs), None), False)
     b.line("ret void")
     module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b)
