@@ -219,27 +219,22 @@ def _named(info: VariableInfo, reading: Reading, what: str) -> list[str]:
 def read_parameters(reading: Reading, elements: list[Element]) -> dict[str, Interval]:
     """Bounds of numbers of the model by name. What has no equal, such as one number for several parts, is noted."""
     found: dict[str, Interval] = {}
+    known = parameter_names(reading.model) if elements else ()
     for element in elements:
         holder = property_of(element, "MocoBounds", "MocoBounds")
         bounds = None if holder is None else interval(holder, "bounds")
-        name = _parameter(reading, element)
+        # the name here of a property of one part of the model
+        paths, place = text(element, "component_paths", "").split(), text(element, "property_element", "")
+        written = text(element, "property_name", "")
+        ending = f"{PROPERTIES.get(written, written)}{'.' + 'xyz'[int(place)] if place in ('0', '1', '2') else ''}"
+        names = [f"{part}.{last_name(paths[0])}.{ending}" for part in ("bodies", "muscles", "actuators")
+                 if len(paths) == 1]  # fmt: skip
+        name = next((name for name in names if name in known), None)
         if name is None:
             reading.leave_out(element, "a parameter of several parts, or of a property that is not varied here")
         else:
             found[name] = (-math.inf, math.inf) if bounds is None else bounds
     return found
-
-
-def _parameter(reading: Reading, element: Element) -> str | None:
-    """The name here of a property of one part of the model."""
-    paths, place = text(element, "component_paths", "").split(), text(element, "property_element", "")
-    if len(paths) != 1:
-        return None
-    own = text(element, "property_name", "")
-    ending = f"{PROPERTIES.get(own, own)}{'.' + 'xyz'[int(place)] if place in ('0', '1', '2') else ''}"
-    known = parameter_names(reading.model)
-    names = (f"{part}.{last_name(paths[0])}.{ending}" for part in ("bodies", "muscles", "actuators"))
-    return next((name for name in names if name in known), None)
 
 
 CLIPPED = 1e-3  # s, at both ends, with <clip_time_range>
@@ -350,8 +345,8 @@ def _guess_of_tool(reading: Reading, table: "pd.DataFrame | None", span: tuple[f
 
 def _inverse(reading: Reading) -> Read:
     """Least excitations of a motion that is prescribed."""
-    root, table = reading.file.root, reading.table(reading.file.root, "kinematics")
-    reading.check_used(root, table, {*reading.names.all_states.values()}, "kinematics_allow_extra_columns")
+    root, names, table = reading.file.root, reading.names, reading.table(reading.file.root, "kinematics")
+    reading.check_used(root, table, {*names.all_states.values()}, "kinematics_allow_extra_columns")
     if text(root, "output_paths", ""):
         reading.leave_out(root.find("output_paths") or root, "outputs")
     tolerance, feasible = (number(root, f"{x}_tolerance", INVERSE_TOLERANCE) for x in ("convergence", "constraint"))
@@ -362,16 +357,6 @@ def _inverse(reading: Reading) -> Read:
     found = own_bounds(reading, None)
     limits = found["bounds"]
     limits |= {state: limits[name] for name, state, _ in started.pairs if name in limits}
-    start, end, intervals = _span(root, [table.index.to_numpy(float)])
-    problem = _problem(
-        reading, found, duration=end - start, start=start, goals=_inverse_goals(reading), intervals=intervals,
-        transcription=HermiteSimpson(), constraints=held, prescribed=reading.motion(table),
-    )  # fmt: skip
-    return problem, solver, None
-
-
-def _inverse_goals(reading: Reading) -> list[Goal]:
-    root, names = reading.file.root, reading.names
     reserves = dict.fromkeys(names.matching(".*/reserve_.*", names.controls), number(root, "reserves_weight", 1.0))
     goals: list[Goal] = [Effort(weights=reserves, name="excitation_effort")]
     if boolean(root, "minimize_sum_squared_activations") and names.states:
@@ -379,7 +364,12 @@ def _inverse_goals(reading: Reading) -> list[Goal]:
         goals.append(OwnGoal(SquaredStates(squares), name="activation_effort"))
     if tuple(names.fibers):
         goals.append(TendonForceRates(weight=TENDON_WEIGHT, name="auxiliary_derivatives"))
-    return goals
+    start, end, intervals = _span(root, [table.index.to_numpy(float)])
+    problem = _problem(
+        reading, found, duration=end - start, start=start, goals=goals, intervals=intervals,
+        transcription=HermiteSimpson(), constraints=held, prescribed=reading.motion(table),
+    )  # fmt: skip
+    return problem, solver, None
 
 
 def load_moco_study(path: str | Path, strict: bool = False, *, shifted_normalization: bool = False) -> MocoStudy:
@@ -437,7 +427,12 @@ def _study(reading: Reading) -> Read:
     guess = None
     if solver is not None and (name := text(solver, "guess_file", "")):
         guess = load_moco_trajectory(file.document.named(solver, "guess_file", name))
-    reading.model = _within(reading.model, parameters)
+    if parameters:  # inside their bounds, where a search can start
+        binding = Parameters.of(reading.model, list(parameters))
+        limits = np.array([parameters[name] for name in binding.names]).T
+        values = np.clip(binding.defaults, *limits)
+        if (values != binding.defaults).any():
+            reading.model = cast("Model", binding.bind(values))
     problem = _problem(
         reading, found, duration=duration, start=start, goals=(*goals, *added), intervals=intervals,
         transcription=method, constraints=(*constraints, *added_constraints), parameters=parameters,
@@ -485,15 +480,6 @@ def _time_bounds(phase: Element, name: str, tag: str) -> tuple[Element, Interval
     if holder is None or found is None:
         complain(phase if holder is None else holder, f"<{name}> has no bounds")
     return holder, found
-
-
-def _within(model: Model, parameters: Mapping[str, Interval]) -> Model:
-    """The model with parameters inside their bounds, where a search can start."""
-    if not parameters:
-        return model
-    binding = Parameters.of(model, list(parameters))
-    values = [float(np.clip(x, *parameters[name])) for name, x in zip(binding.names, binding.defaults, strict=True)]
-    return model if values == list(binding.defaults) else cast("Model", binding.bind(np.array(values)))
 
 
 def _problem(reading: Reading, found: Bounds, **options: Any) -> Problem:
