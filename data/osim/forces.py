@@ -25,7 +25,6 @@ from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, Piec
 from myoquat.muscle import CoordinateLimit, Model
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
-    Actuator,
     BodyActuator,
     CoordinateActuator,
     PointActuator,
@@ -44,7 +43,6 @@ from myoquat.muscle.forces import (
     CoordinateExpression,
     CoordinateSpring,
     HuntCrossley,
-    PassiveForce,
     PointExpression,
     PointSpring,
     PrescribedForce,
@@ -67,7 +65,6 @@ from .elements import (
     Part,
     ValueType,
     by_tag,
-    format_of,
     on_body,
     only_written,
     path_of,
@@ -412,17 +409,6 @@ FORCES = by_tag(
         only_written(_check_friction),
     ),
 )
-
-
-def add_forces(parent: Element, forces: Sequence[PassiveForce | Actuator]) -> None:
-    """An element for every force or actuator; ModelError for one that OpenSim does not have: the model would move
-    otherwise."""
-    for force in forces:
-        format_ = format_of(ACTUATORS if isinstance(force, Actuator) else FORCES, force)
-        if format_ is None:
-            what = "actuator" if isinstance(force, Actuator) else "force"
-            raise ModelError(f"OpenSim has no {what} of this type", element=force.element)
-        format_.write(parent, force, force.element)
 
 
 # ---- Springs and dampers of joints, and limits, as forces on single coordinates -----------------------------------

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.data.reports import UnsupportedElements, UnwrittenParts
+from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, number, numbers, text, triple
 from myoquat.joints import (
     Shape,
@@ -63,7 +63,8 @@ def geometry_of(body: Any) -> tuple[Shape, ...]:
             file = text(element, "mesh_file", "") if shape == "mesh" else ""
             if shape == "mesh" and not file:
                 continue
-            turned, scales = Q, np.array(numbers(element, "scale_factors", 3, ONES))
+            turned: Any = Q
+            scales = np.array(numbers(element, "scale_factors", 3, ONES))
             if shape == "cylinder":
                 turned, scales = quaternion_multiply(Q, ALONG_Y), np.array([(scales[0] + scales[2]) / 2, scales[1]])
             given_sizes = [x for tag, default in children.items() for x in numbers(element, tag, len(default), default)]
@@ -102,13 +103,6 @@ def _shown(element: Element | None) -> tuple[Any, Any, Any]:
     *angles, x, y, z = numbers(element, "transform", 6, (0.0,) * 6)
     scales = np.array(numbers(element, "scale_factors", 3, ONES))
     return scales, rotation_matrix_from_euler(angles, "XYZ"), np.array([x, y, z])
-
-
-def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None:
-    """Note the geometry of bodies that no shape holds: lines, arrows, cones, tori."""
-    for element in model.xpath("(BodySet/objects//attached_geometry | Ground//attached_geometry)/*"):
-        if element.tag not in SOLIDS:
-            unsupported.count(element, "display geometry")
 
 
 def _color(look: Element | None) -> tuple[float, float, float, float] | None:

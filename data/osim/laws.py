@@ -294,13 +294,6 @@ def _checked(record: Any, element: Element) -> Any:
 # ---- activations and their dynamics ------------------------------------------------------------------------
 
 
-def read_activation(element: Element) -> float | None:
-    """The activation at the start that a file gives a muscle; None where it gives none."""
-    if element.tag not in TIMES or not text(element, "default_activation", ""):
-        return None
-    return number(element, "default_activation")
-
-
 def read_activation_dynamics(element: Element) -> ActivationDynamics | None:
     """The activation dynamics of a muscle; None for one without, or where the file says to ignore them."""
     if element.tag not in MUSCLES or boolean(element, "ignore_activation_dynamics"):

@@ -45,7 +45,7 @@ from .elements import (
 )
 from .forces import Contacts
 from .functions import add_function, function_in, read_polynomial
-from .laws import LAWS, TIMES, add_activation_dynamics, read_activation, read_activation_dynamics, read_law
+from .laws import LAWS, TIMES, add_activation_dynamics, read_activation_dynamics, read_law
 from .tree import DEFAULT_RANGE
 from .wraps import TAG as OBSTACLES, WrapsAround, WrittenWraps, is_hinted, read_obstacles
 
@@ -158,7 +158,8 @@ def read_muscle(element: Any, frames: Contacts, wraps: WrapsAround, unsupported:
         low, high = (number(element, tag, np.inf, infinite=True) for tag in UNREAD)
         if -np.inf < low < 0 or 1 < high < np.inf:
             unsupported.count(element, "control beyond 0 to 1: its activation goes from 0 to 1")
-    return Muscle(name, along, law, read_activation(element), dynamics)
+    starts = element.tag in TIMES and text(element, "default_activation", "")
+    return Muscle(name, along, law, number(element, "default_activation") if starts else None, dynamics)
 
 
 def read_groups(

@@ -30,7 +30,7 @@ from .forces import (
     read_limit,
     with_springs,
 )
-from .geometry import SOLIDS, count_unknown_geometry, geometry_of
+from .geometry import SOLIDS, geometry_of
 from .laws import MUSCLES, is_rigid
 from .muscles import has_path, read_groups, read_muscle
 from .tree import FORCES_ON_ANGLES, STARTS, collinear_motions, forces_on_angles, is_blank, is_massless, read_skeleton
@@ -133,7 +133,9 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     forces = _forces(element, frames, unsupported, path.parent)
     bodies, springs = with_springs(links, forces[SPRING.tag])
     gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), geometry_of(element.find("Ground"))
-    count_unknown_geometry(element, unsupported)
+    for shape in element.xpath("(BodySet/objects//attached_geometry | Ground//attached_geometry)/*"):
+        if shape.tag not in SOLIDS:  # lines, arrows, cones, tori
+            unsupported.count(shape, "display geometry")
     system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
     wraps = wraps_of(element, frames, unsupported)
     couplers, constraints = read_constraints(element, frames, unsupported)

@@ -32,8 +32,8 @@ from myoquat.muscle.loads import BODIES, named_bodies
 
 from .constraints import add_constraints
 from .controllers import add_inputs
-from .elements import GROUND, MARKER, ZERO, Frame, add_offset
-from .forces import add_forces, add_limits, add_passive, surfaces_of
+from .elements import GROUND, MARKER, ZERO, Frame, add_offset, format_of
+from .forces import ACTUATORS, FORCES, add_limits, add_passive, surfaces_of
 from .functions import add_function
 from .geometry import add_geometry
 from .laws import TIMES
@@ -92,7 +92,11 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
             unwritten.count("paths of points that fitted paths replace", muscle.name)
     add_passive(forces, original.system, unwritten)
     add_limits(forces, system, model.limits)
-    add_forces(forces, (*model.forces, *model.actuators))
+    for part in (*model.forces, *model.actuators):
+        format_ = format_of(ACTUATORS if isinstance(part, Actuator) else FORCES, part)
+        if format_ is None:  # without it the model would move otherwise
+            raise ModelError(f"OpenSim has no {part.noun} of this type", element=part.element)
+        format_.write(forces, part, part.element)
     for name, tag in forces_on_angles(element):
         unwritten.count(f"forces along angles of a joint that is written as <{tag}>", name)
     if model.groups:

@@ -1,7 +1,6 @@
 """Symbolic derivation of a model's lengths, Jacobians and torques."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +64,18 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
         raise ValueError(f"eliminated is 0, 1, 2 or 3, not {eliminated!r}")
     _check(model, forces)
     model = model.with_rotations("sequence" if jacobian == "sequence" else "quaternion")
-    inputs = _inputs(model, forces)
+    # the symbols are named after the coordinates and muscles as far as identifiers can be
+    names = {"q": ("q", model.system.coordinate_names)}
+    if forces:
+        names["activation"] = ("a", model.muscle_names)
+    if forces and any(muscle.law is not None and muscle.law.open_parameters() for muscle in model.muscles):
+        names["max_isometric_force"] = ("Fmax", model.muscle_names)
+    taken = {"activation", "max_isometric_force", "l", "F", "tau", *names, *SYMBOLS.values()}
+    inputs = {}
+    for key, (prefix, of) in names.items():
+        words = identifiers(of, prefix, taken)
+        taken.update(words)
+        inputs[key] = tuple(sympy.Symbol(word, real=True) for word in words)
     q = as_array(inputs["q"])
     l = lengths(model.system, model.paths, q)
     balls = len(model.system.quaternion_slices())
@@ -73,7 +83,13 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
     J = coordinate_jacobian(model.system, model.paths, q, dropped)
     outputs = {"l": l, SYMBOLS[jacobian]: J}
     if forces:
-        F = _forces(model, l, as_array(inputs["activation"]), inputs.get("max_isometric_force", ()))
+        columns, a = [], as_array(inputs["activation"])
+        for i, muscle in enumerate(model.muscles):
+            law: Any = muscle.law
+            if law.open_parameters():
+                law = replace(law, max_isometric_force=as_array(inputs["max_isometric_force"][i]))
+            columns.append(law.force(l[i], 0.0, a[i]))
+        F = np.stack(columns)
         outputs |= {"F": F, "tau": -(F @ _torque_rows(model, jacobian, J, q, eliminated))}
     flat = [sympy.sympify(e) for a in outputs.values() for e in np.asarray(a).flat]
     common, reduced = sympy.cse(flat, symbols=sympy.numbered_symbols("t", real=True), order="none")
@@ -103,32 +119,6 @@ def _check(model: Model, forces: bool) -> None:
             raise ModelError(problem, element=f"muscle {muscle.name!r}", file=model.file)
 
 
-def _inputs(model: Model, forces: bool) -> dict[str, tuple[sympy.Symbol, ...]]:
-    """The symbols, named after the coordinates and muscles as far as identifiers can be."""
-    names = {"q": ("q", model.system.coordinate_names)}
-    if forces:
-        names["activation"] = ("a", model.muscle_names)
-    if forces and any(muscle.law is not None and muscle.law.open_parameters() for muscle in model.muscles):
-        names["max_isometric_force"] = ("Fmax", model.muscle_names)
-    taken = {"activation", "max_isometric_force", "l", "F", "tau", *names, *SYMBOLS.values()}
-    found = {}
-    for key, (prefix, of) in names.items():
-        words = identifiers(of, prefix, taken)
-        taken.update(words)
-        found[key] = tuple(sympy.Symbol(word, real=True) for word in words)
-    return found
-
-
-def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Symbol]) -> Any:
-    columns = []
-    for i, muscle in enumerate(model.muscles):
-        law: Any = muscle.law
-        if law.open_parameters():
-            law = replace(law, max_isometric_force=as_array(strengths[i]))
-        columns.append(law.force(l[i], 0.0, activation[i]))
-    return np.stack(columns)
-
-
 def _torque_rows(model: Model, jacobian: str, J: Any, q: Any, eliminated: int) -> Any:
     """(m, nu) rows whose product with -F is the torque: J_phi itself, or each joint's row mapped to J."""
     blocks, column = [], 0
@@ -148,13 +138,9 @@ def _torque_rows(model: Model, jacobian: str, J: Any, q: Any, eliminated: int) -
 
 
 def _reshaped(outputs: dict[str, Any], flat: list[sympy.Expr]) -> dict[str, np.ndarray]:
-    arrays, start = {}, 0
-    for name, array in outputs.items():
-        part = np.empty(array.size, dtype=object)
-        part[:] = flat[start : start + array.size]
-        arrays[name] = part.reshape(array.shape)
-        start += array.size
-    return arrays
+    ends = np.cumsum([array.size for array in outputs.values()])
+    parts = np.split(np.array(flat, dtype=object), ends[:-1])
+    return {name: part.reshape(array.shape) for (name, array), part in zip(outputs.items(), parts, strict=True)}
 
 
 # ---- The words that every function file begins with -----------------------------------------------------------------

@@ -229,7 +229,19 @@ def _with_symbols(law: Any, m: str) -> Any:
 
 
 def _numbers(d: Derivation) -> list[str]:
-    lines = [r"Points $r_{m,i}$ [m] in the frames of their bodies:\\", *_given_points(d), r"Joints [m]:\\"]
+    lines = [r"Points $r_{m,i}$ [m] in the frames of their bodies:\\"]
+    for muscle in d.model.muscles:
+        for i, point in enumerate(muscle.path.points, start=1):
+            note = ""
+            if isinstance(point, ConditionalPoint):
+                low, high = point.range
+                note = f", on the path while {point.coordinate} lies in [{low:.6g}, {high:.6g}]"
+            elif isinstance(point, DrivenPoint):
+                names = ", ".join(dict.fromkeys(point.driving(d.model.system)))
+                note = f", moving with {names}, whose derivatives gain its own motion's part"
+            place = rf"$r_{{{subscript(muscle.name)},{i}}} = {_tuple(point.position)}$"
+            lines.append(rf"{place} on {escaped(point.body)}{escaped(note)}\\")
+    lines.append(r"Joints [m]:\\")
     for body in _moved(d):
         b = subscript(body.name)
         turned = "" if body.orientation == IDENTITY else rf",\ Q^0_{{{b}}} = {_tuple(body.orientation)}"
@@ -242,22 +254,6 @@ def _numbers(d: Derivation) -> list[str]:
             values = ((f.name, getattr(law, f.name)) for f in fields(law))
             given = ", ".join(f"{n} = {x:.6g}" for n, x in values if isinstance(x, float))
             lines.append(rf"{escaped(muscle.name)}: {escaped(given)}\\")
-    return lines
-
-
-def _given_points(d: Derivation) -> list[str]:
-    lines = []
-    for muscle in d.model.muscles:
-        for i, point in enumerate(muscle.path.points, start=1):
-            note = ""
-            if isinstance(point, ConditionalPoint):
-                low, high = point.range
-                note = f", on the path while {point.coordinate} lies in [{low:.6g}, {high:.6g}]"
-            elif isinstance(point, DrivenPoint):
-                names = ", ".join(dict.fromkeys(point.driving(d.model.system)))
-                note = f", moving with {names}, whose derivatives gain its own motion's part"
-            place = rf"$r_{{{subscript(muscle.name)},{i}}} = {_tuple(point.position)}$"
-            lines.append(rf"{place} on {escaped(point.body)}{escaped(note)}\\")
     return lines
 
 

@@ -133,24 +133,6 @@ def _joint(row: list[FileJoint]) -> Joint:
     return CustomJoint(tuple(joint.coordinate for joint in row), tuple(moved[slides:]), tuple(moved[:slides]), units)
 
 
-def _fields(row: list[FileJoint], joint: Joint, body: str) -> dict[str, Any]:
-    """The fields of a Body on a joint of ours beside its place and mass."""
-    stiffness, damping, armature = row[0].passive
-    plain = tuple(f"{body}.{suffix}" for suffix in joint.coordinate_suffixes)
-    own = tuple(joint.coordinate for joint in row if joint.single)
-    names, rests = own + plain[len(own) :], tuple(joint.rest for joint in row)
-    name = row[-1].name if joint.span == "all" or len(row) == 1 else ""
-    return {
-        "joint": joint,
-        "joint_name": "" if name == body else name,
-        "coordinate_names": None if names == plain else names,
-        "stiffness": stiffness,
-        "damping": damping,
-        "rotor_inertia": armature,
-        "spring_mount": rests if stiffness > 0 and any(rests) and joint.nq == len(rests) else None,
-    }
-
-
 # --------------------------------------------------------------------------------------------------------------
 #
 # Bodies, geoms and sites.
@@ -240,7 +222,21 @@ class Skeleton:
             at: Any = p + rotation_matrix(Q) @ (point - reached)
             ends = k == len(rows) - 1 and not point.any()
             new = name if ends else self.new_name(name)
-            fields = _fields(row, joint, new) | resting | (mass if ends else {})
+            stiffness, damping, armature = row[0].passive
+            plain = tuple(f"{new}.{suffix}" for suffix in joint.coordinate_suffixes)
+            stated = tuple(x.coordinate for x in row if x.single)
+            names, rests = stated + plain[len(stated) :], tuple(x.rest for x in row)
+            name_of_joint = row[-1].name if joint.span == "all" or len(row) == 1 else ""
+            fields = {
+                "joint": joint,
+                "joint_name": "" if name_of_joint == new else name_of_joint,
+                "coordinate_names": None if names == plain else names,
+                "stiffness": stiffness,
+                "damping": damping,
+                "rotor_inertia": armature,
+                "spring_mount": rests if stiffness > 0 and any(rests) and joint.nq == len(rests) else None,
+            }
+            fields |= resting | (mass if ends else {})
             self.bodies.append(Body(new, parent, position=at, orientation=Q, **fields))
             if row[-1].type == "ball":
                 self.balls[row[-1].coordinate] = new, parent
