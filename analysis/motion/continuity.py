@@ -15,6 +15,7 @@ from myoquat.core import Array, BoundedTable, frozen
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.vectors import joined, vector
 
 from .structure import PoseStructure
 from .task_coordinates import velocity_of
@@ -43,7 +44,7 @@ class Hinges:
         """(1, t, k) angles x (t, k), or (2, t, 3) with the other triple of the same poses."""
         if self.second_triple is None:
             return x[None]
-        return np.stack([x, np.stack([x[:, 0] + np.pi, self.second_triple - x[:, 1], x[:, 2] + np.pi], axis=-1)])
+        return np.stack([x, vector([x[:, 0] + np.pi, self.second_triple - x[:, 1], x[:, 2] + np.pi])])
 
 
 _HINGES: BoundedTable[tuple[Hinges, ...]] = BoundedTable(MAX_SYSTEMS)
@@ -79,7 +80,7 @@ def _hinges(system: ArticulatedSystem) -> tuple[Hinges, ...]:
 def _entries(system: ArticulatedSystem, q: Array) -> Array:
     """(n, m) the entries of all poses."""
     parts = [part for R, p in system.poses(q).values() for part in (R.reshape(*R.shape[:-2], 9), p)]
-    return np.concatenate([np.broadcast_to(x, (len(q), x.shape[-1])) for x in parts], axis=-1)
+    return joined([np.broadcast_to(x, (len(q), x.shape[-1])) for x in parts])
 
 
 @lru_cache(maxsize=MAX_SYSTEMS)

@@ -40,7 +40,7 @@ from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd, s
 from myoquat.data.motions import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, SphericalJoint
-from myoquat.joints.vectors import matvec, skew, vecmat
+from myoquat.joints.vectors import joined, matvec, skew, vecmat
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
@@ -439,7 +439,7 @@ def _equations(
     both = proximal.seen & distal.seen
     if both.sum() < 3:
         raise ValueError(f"three frames with both segments are needed, not {both.sum()}")
-    A = np.concatenate([proximal.rotations[both], -distal.rotations[both]], axis=-1)
+    A = joined([proximal.rotations[both], -distal.rotations[both]])
     if np.linalg.matrix_rank(A.reshape(-1, 6)) < 6 - null:
         raise ValueError(still)
     turns = proximal.turn_covariance, distal.turn_covariance

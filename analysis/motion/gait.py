@@ -46,6 +46,7 @@ from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
 from myoquat.data.motions.series import check_names, even_times, gaps_of, interpolated
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.tables import column_units
+from myoquat.joints.vectors import vector
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
@@ -141,7 +142,7 @@ class GaitEvents(Solved):
     def strides(self, side: str) -> Array:
         """(n, 2) [s] first and last time of each gait cycle of a side."""
         strikes = self.heel_strikes[side]
-        return np.stack([strikes[:-1], strikes[1:]], axis=-1)
+        return vector([strikes[:-1], strikes[1:]])
 
     def contacts(self, side: str) -> Array:
         """(n, 2) [s] from each heel strike to the toe off that follows; ends are those of the recording where the foot
@@ -302,9 +303,9 @@ def gait_events_from_markers(
     >>> from myoquat.analysis import motion as mo
     >>> time = np.arange(0, 301) / 100
     >>> swing = np.interp(time % 1, [0.0, 0.6, 1.0], [0.3, -0.3, 0.3])
-    >>> x = np.stack([0 * time, swing, swing + 0.2], axis=-1)  # of the sacrum, the heel, the toe, on a treadmill
+    >>> x = vector([0 * time, swing, swing + 0.2])  # of the sacrum, the heel, the toe, on a treadmill
     >>> y = np.ones_like(x) * [1.0, 0.1, 0.1]
-    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), np.stack([x, y, 0 * x], axis=-1))
+    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), vector([x, y, 0 * x]))
     >>> events = mo.gait_events_from_markers(walk, {"right": ("HEE", "TOE")}, ["SACR"], cutoff=None)
     >>> events.heel_strikes["right"].round(2), events.toe_offs["right"].round(2)
     (array([1., 2.]), array([0.6, 1.6, 2.6]))
@@ -508,8 +509,8 @@ class GaitCycles:
         sides = list(self.values)
         panels = []
         for k in indices_of("curve", chosen, self.names):
-            mean = np.stack([self.mean(side)[:, k] for side in sides], axis=-1)
-            spread = np.stack([np.nan_to_num(self.deviation(side)[:, k]) for side in sides], axis=-1)
+            mean = vector([self.mean(side)[:, k] for side in sides])
+            spread = vector([np.nan_to_num(self.deviation(side)[:, k]) for side in sides])
             panels.append(figures.Panel(self.names[k], self.units[k], tuple(sides), mean, spread))
         return figures.draw_panels(PERCENT, panels, "gait cycle [%]", self._marks())
 
@@ -591,7 +592,7 @@ def over_cycles(table: "pd.DataFrame", spans: ArrayLike) -> Array:
     """(n, 101, k) the columns of a table over the time [s] at each percent of cycles (n, 2), linear between rows."""
     time, values = table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)
     at = np.array([a + PERCENT / 100 * (b - a) for a, b in np.asarray(spans, dtype=float)])
-    return np.stack([np.interp(at, time, column) for column in values.T], axis=-1)
+    return vector([np.interp(at, time, column) for column in values.T])
 
 
 def _columns_of(table: "pd.DataFrame", side: str) -> dict[str, str]:
@@ -769,8 +770,8 @@ def gait_parameters(
     >>> from myoquat.analysis import motion as mo
     >>> walk = mo.GaitEvents({"right": [0.0, 1.0, 2.0], "left": [0.5, 1.5]}, {}, (0.0, 2.0), "forces")
     >>> time = np.linspace(0.0, 2.0, 201)
-    >>> right = np.stack([1.3 * np.floor(time + 1e-9), 0 * time, 0 * time + 0.06], axis=-1)
-    >>> left = np.stack([1.3 * np.floor(time + 0.5) - 0.65, 0 * time, 0 * time - 0.06], axis=-1)
+    >>> right = vector([1.3 * np.floor(time + 1e-9), 0 * time, 0 * time + 0.06])
+    >>> left = vector([1.3 * np.floor(time + 0.5) - 0.65, 0 * time, 0 * time - 0.06])
     >>> seen = mo.Markers(time, ("RHEE", "LHEE"), np.stack([right, left], axis=1))
     >>> found = mo.gait_parameters(walk, seen, {"right": "RHEE", "left": "LHEE"})
     >>> found.to_dataframe().loc[["stride_length", "step_length", "step_width", "speed"], "both"].round(6).to_list()
@@ -832,7 +833,7 @@ def _placements(
         pairs = (right[:, 0], left[:, 0]), (left[:, 1], right[:, 1])  # each heel at its own strikes, and at the other's
         way = np.sum([_mean(own) - _mean(behind) for own, behind in pairs], axis=0)
     forward = _unit(way) if forward is None else forward
-    across = np.stack([forward, np.cross(forward, UP)], axis=-1)
+    across = vector([forward, np.cross(forward, UP)])
     belt_way = np.array([belt or 0.0, 0.0])
     return {side: struck[side] @ across + events.heel_strikes[side][:, None] * belt_way for side in SIDES}
 

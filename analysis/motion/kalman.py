@@ -26,7 +26,7 @@ from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import joined, vecmat
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
@@ -80,7 +80,7 @@ class FilteredMotion(Motion):
         Tracking and Navigation, Wiley 2001, section 5.4].
         """
         true_q, true_u = self.system.check_q(q), self.system.check_u(u)
-        error = np.concatenate([self.system.difference(self.q, true_q), true_u - self.u], axis=-1)
+        error = joined([self.system.difference(self.q, true_q), true_u - self.u])
         variances, axes = np.linalg.eigh(self.covariance)
         known = variances <= UNCERTAIN_SHARE * variances[:, -1:]
         along = vecmat(error, axes)
@@ -125,9 +125,7 @@ def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) 
             at = state.displaced(system, q, d)
             poses = world_poses(system.tree, kinematics(system.tree, at))
             rest = [-held.position(at, t), -held.rate(at, u, t)] if constraints else []
-            return np.concatenate(
-                [*problem.marker_residuals(poses, seen), *problem.sensor_residuals(poses, seen), *rest], axis=-1
-            )
+            return joined([*problem.marker_residuals(poses, seen), *problem.sensor_residuals(poses, seen), *rest])
 
         r = residuals(0.0 * u)
         by_pose = -jacobian_at(residuals, np.zeros(system.nu), like=q)
@@ -258,7 +256,7 @@ def _corrected(
     if not known.any():
         return np.zeros(len(P)), P, (0.0, 0)
     r, R = residuals[known], variances[known]
-    H = np.concatenate([by_pose[known], by_velocity[known]], axis=-1)
+    H = joined([by_pose[known], by_velocity[known]])
     PH = P @ H.T
     factor = scipy.linalg.cho_factor(H @ PH + np.diag(R))
     K = scipy.linalg.cho_solve(factor, PH.T).T

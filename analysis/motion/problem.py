@@ -49,7 +49,7 @@ from myoquat.joints import frames
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.vectors import components, dot, matvec, vecmat, vector
+from myoquat.joints.vectors import components, dot, joined, matvec, vecmat, vector
 from myoquat.muscle.coordinates import Marker
 
 from .structure import Data, PointLoads, PoseStructure, Sensor, matrix_of_points
@@ -351,7 +351,7 @@ class PoseProblem(PoseStructure):
     @staticmethod
     def packed(search: "Search") -> Array:
         """(..., search_size) the numbers of a search, which a kernel takes and gives."""
-        return np.concatenate([search.q, search.v, np.stack(search[2:], axis=-1)], axis=-1)
+        return joined([search.q, search.v, vector(search[2:])])
 
     def finished(self, at: "Search", small: float) -> "Search":
         """The search after its last step, if that is no longer than `small`."""

@@ -38,7 +38,7 @@ from myoquat.joints.motion import Motion
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import Joint
-from myoquat.joints.vectors import components, cross, dot, steiner, vecmat, vector
+from myoquat.joints.vectors import components, cross, dot, joined, steiner, vecmat, vector
 from myoquat.kernels import Kernel, while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
@@ -80,7 +80,7 @@ class PointLoads:
         products = p * force
         diagonal = products[..., _NEXT] + products[..., _LAST]
         mixed = -0.5 * (p[..., a] * force[..., b] + p[..., b] * force[..., a])
-        second = w * steiner(p, 1.0) + np.concatenate([diagonal, mixed], axis=-1)
+        second = w * steiner(p, 1.0) + joined([diagonal, mixed])
         self.add(link, (cross(p, f), f), (w, w * p + 0.5 * force, second))
 
 

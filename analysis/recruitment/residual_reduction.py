@@ -45,7 +45,7 @@ from myoquat.dynamics import inverse_dynamics, inverse_dynamics_derivatives
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ArticulatedSystem, frames
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
-from myoquat.joints.vectors import matvec, skew
+from myoquat.joints.vectors import matvec, skew, vector
 from myoquat.muscle.model import Model
 
 from .free import free_velocities
@@ -211,9 +211,7 @@ class ConsistentMotion(Solved):
         """A matplotlib Figure of the residual, now and before, and of the changes of the coordinates."""
         figures = importlib.import_module("myoquat.core.figures")  # matplotlib takes half a second
         panels = [
-            figures.Panel(
-                name, UNITS[k], ("before", "now"), np.stack([self.before[:, k], self.residual[:, k]], axis=-1)
-            )
+            figures.Panel(name, UNITS[k], ("before", "now"), vector([self.before[:, k], self.residual[:, k]]))
             for k, name in enumerate(COMPONENTS)
         ]
         changes = self.changes()
@@ -336,7 +334,7 @@ def _slopes(
     light, heavy = (inverse_dynamics(each.system, *state, backend="numpy")
                     for each in (model, changes.model(x, heavier=1.0)))  # fmt: skip
     inertial = [heavy - light, *(found.parameters[name] for name in names)]  # linear in the factor
-    masses = W @ np.stack(inertial, axis=-1)[:, system.u_slices[root], changes.columns]
+    masses = W @ vector(inertial)[:, system.u_slices[root], changes.columns]
     if body == system.body_names[root]:  # the moment's reference is its center of mass, which moves with the shift
         R, _ = system.poses(motion.q)[body]  # one (3, 3) where the root does not turn
         moved = np.pad(skew(residual[:, :3]) @ R, ((0, 0), (0, 0), (1, 0)))

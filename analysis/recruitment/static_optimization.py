@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.core import ArrayLike, Curve, Curves, Solved, check_types, frozen, pandas as pd
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vector
 from myoquat.muscle import Model, acting_torques
 from myoquat.muscle.inputs import InputsOverTime
 
@@ -155,14 +155,14 @@ def static_optimization(
     times = np.zeros(len(q)) if t is None else t
     driven, given = (InputsOverTime(model.inputs, names).prescribed(times)
                      for names in (model.control_names, model.muscle_names))  # fmt: skip
-    controls = np.stack([driven.get(n, 0.0 * times) for n in model.control_names], axis=-1) if driven else None
+    controls = vector([driven.get(n, 0.0 * times) for n in model.control_names]) if driven else None
     if model.limits or model.forces or driven:
         torque = torque - acting_torques(model, q, u, t, controls=controls)
     if not len(q):
         return _of_no_poses(model, batch)
     demands = Demands(model, (q, u), torque, reserves, time=0.0 if t is None else t)
     if model.muscles:
-        demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
+        demands.prescribe(vector([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names]))
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
     a = found.x[:, : len(model.muscles)]
     force = demands.tensions(a)

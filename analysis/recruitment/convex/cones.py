@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core import Array
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import joined, matvec, vecmat, vector
 
 
 class Scaling(NamedTuple):
@@ -56,7 +56,7 @@ def scaling(s: Array, z: Array) -> Scaling:
     turned = length > 0
     u = np.where(turned, w[..., 1:] / np.where(turned, length, 1.0), identity(w.shape[-1] - 1))
     most = eta * (w[..., :1] + length)
-    values = np.concatenate([most, eta * eta / most, *(w.shape[-1] - 2) * [eta]], axis=-1)
+    values = joined([most, eta * eta / most, *(w.shape[-1] - 2) * [eta]])
     return Scaling(_basis(u), values)
 
 
@@ -70,9 +70,9 @@ def _basis(u: Array) -> Array:
     v = u + np.where(u[..., :1] < 0, -1.0, 1.0) * first
     across = np.eye(u.shape[-1]) - v[..., :, None] * v[..., None, :] * (2 / np.sum(v * v, axis=-1))[..., None, None]
     one, root = 1.0 + 0.0 * u[..., :1], np.sqrt(0.5)
-    columns = [np.concatenate([root * one, sign * root * u], axis=-1) for sign in (1, -1)]
-    columns += [np.concatenate([0.0 * one, across[..., k]], axis=-1) for k in range(1, u.shape[-1])]
-    return np.stack(columns, axis=-1)
+    columns = [joined([root * one, sign * root * u]) for sign in (1, -1)]
+    columns += [joined([0.0 * one, across[..., k]]) for k in range(1, u.shape[-1])]
+    return vector(columns)
 
 
 def identity(d: int) -> Array:
@@ -89,14 +89,14 @@ def inside(x: Array) -> Array:
 def product(x: Array, y: Array) -> Array:
     """(..., d) x o y = (x . y, x_0 y_1 + y_0 x_1)."""
     first = np.sum(x * y, axis=-1)[..., None]
-    return np.concatenate([first, x[..., :1] * y[..., 1:] + y[..., :1] * x[..., 1:]], axis=-1)
+    return joined([first, x[..., :1] * y[..., 1:] + y[..., :1] * x[..., 1:]])
 
 
 def divided(x: Array, y: Array) -> Array:
     """(..., d) the r with x o r = y, x inside."""
     first = ((x[..., 0] * y[..., 0] - np.sum(x[..., 1:] * y[..., 1:], axis=-1)) / inside(x))[..., None]
     rest = (y[..., 1:] - first * x[..., 1:]) / x[..., :1]
-    return np.concatenate([first, rest], axis=-1)
+    return joined([first, rest])
 
 
 def longest_step(x: Array, change: Array) -> Array:
@@ -112,4 +112,4 @@ def longest_step(x: Array, change: Array) -> Array:
 
 
 def _J(x: Array) -> Array:
-    return np.concatenate([x[..., :1], -x[..., 1:]], axis=-1)
+    return joined([x[..., :1], -x[..., 1:]])

@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE
 from myoquat.core import Array, clarabel, frozen, scipy
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import joined, vecmat
 
 from .program import Programs, Status
 
@@ -181,7 +181,7 @@ def _solved(p: Programs, coupling: CouplingRows) -> _End:
     z = np.split(most * np.array(found.z), np.cumsum(counts)[:-1])
     pull = np.where(hard, 0.0, -2 * most * weight * coupling.values(x))
     pull[hard] = z[4]
-    multipliers = np.concatenate([-z[0].reshape(k, e), z[7].reshape(k, -1)], axis=-1)
+    multipliers = joined([-z[0].reshape(k, e), z[7].reshape(k, -1)])
     return _End(x, multipliers, pull, STATUSES.get(str(found.status), Status.UNSOLVED), found.iterations)
 
 
@@ -209,7 +209,7 @@ class _Rows:
             h=given.h * cones,
         )
         heights = np.abs(self.program.h).max(axis=-1, initial=1.0)
-        self.size = np.concatenate([np.maximum(np.abs(self.program.b), 1.0), heights], axis=-1)
+        self.size = joined([np.maximum(np.abs(self.program.b), 1.0), heights])
 
     def relaxed(self, missed: Array, violation: Array | None = None) -> Programs:
         """The programs with slack variables in some of them (k,): one for each equation, and one that widens each cone.
@@ -240,7 +240,7 @@ class _Rows:
         if status == Status.UNSOLVED:  # the solver counts residuals of the gradient too, which the bound makes up for
             cone, equations = self.program.cone_values(x), self.program.residual(x)
             outside = np.linalg.norm(cone[..., 1:], axis=-1) - cone[..., 0]
-            off = np.concatenate([np.abs(equations), outside], axis=-1) / self.size
+            off = joined([np.abs(equations), outside]) / self.size
             lacks = off.max(initial=0.0), np.max(-d[hard], initial=0.0)
             gap = abs(objective - bound) / max(objective, SMALL_OBJECTIVE * self.max_weight)
             status = Status.SOLVED if max(*lacks, gap) <= REDUCED_TOLERANCE else status

@@ -19,7 +19,7 @@ from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUA
 from myoquat.core import Array, frozen
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import compiled
-from myoquat.joints.vectors import vecmat, vector
+from myoquat.joints.vectors import joined, vecmat, vector
 from myoquat.kernels import while_loop
 from myoquat.kernels.control_flow.table_loop import over_rows
 
@@ -58,7 +58,7 @@ def lower_triangle(columns: Array, softness: Array) -> Array:
     """(..., r (r + 1) / 2) of the sum of columns, times softness, times columns, in the order of `_triangle`."""
     soft = columns * softness[..., None]
     entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in _triangle(columns.shape[-1])]
-    return np.stack(entries, axis=-1)
+    return vector(entries)
 
 
 def _triangle(r: int) -> list[tuple[int, int]]:
@@ -194,8 +194,7 @@ class InteriorPoint:
         """
         fill = -self.shape.n % GROUP_SIZE  # variables with equal bounds, so that all groups are of one size
         A, G, *rows = (
-            np.concatenate([array, np.ones((*array.shape[:-1], fill))], axis=-1)
-            for array in (A, G, lower, upper, weight, power)
+            joined([array, np.ones((*array.shape[:-1], fill))]) for array in (A, G, lower, upper, weight, power)
         )
         rows = [A.mT, G.mT, *rows]
         each, (begun, bounds) = over_rows(self._started, rows, [scale, max_weight], group=1)
@@ -297,7 +296,7 @@ class InteriorPoint:
             np.abs(residual[..., :e]) / np.maximum(np.abs(target[..., :e]), 1.0),
             np.abs(residual[..., e:] - s) / greatest,
         ]
-        off = np.maximum(gap / PROGRAM_GAP, np.max(np.concatenate(lacks, axis=-1), axis=-1) / PROGRAM_RESIDUAL)
+        off = np.maximum(gap / PROGRAM_GAP, np.max(joined(lacks), axis=-1) / PROGRAM_RESIDUAL)
         off = np.where(off < UNKNOWN_DISTANCE, off, UNKNOWN_DISTANCE)
         better = (off < before.off) | refuted
         nearest = np.where(better, off, before.off)
@@ -332,10 +331,10 @@ class InteriorPoint:
             root = 1.0 + 0.0 * x
         else:
             root = terms.power_of(np.where(weight > 0, weight, most), -1.0 / p)
-        columns = np.concatenate([a, g], axis=-1) * scale[..., None, :] * kept[..., None]
-        has = np.stack([low, high], axis=-1)
+        columns = joined([a, g]) * scale[..., None, :] * kept[..., None]
+        has = vector([low, high])
         variables = Variables(columns, weight, power, bottom, top, has, root)
-        each = variables, x, np.stack(distances, axis=-1), has * most[..., None]
+        each = variables, x, vector(distances), has * most[..., None]
         return each, (weighted(columns, x), np.sum(low + high, axis=-1))
 
     def _measured(self, v: Variables, x: Array, distance: Array, bound: Array, multipliers: Array) -> Any:
@@ -448,7 +447,7 @@ class InteriorPoint:
         diagonal."""
         cone = columns[..., self.shape.e :]
         turned = vecmat(cone.reshape(*cone.shape[:-1], *V.shape[-3:-1]), V[..., None, :, :, :]).reshape(cone.shape)
-        return np.concatenate([columns[..., : self.shape.e], turned], axis=-1)
+        return joined([columns[..., : self.shape.e], turned])
 
     def _shift(self, rotated: Array, dx: Array) -> Array:
         """(..., cd) the cones' rows of B dx, along the axes of their scalings."""
@@ -468,7 +467,7 @@ class InteriorPoint:
 
     def _rows(self, equations: Array, cone: Array) -> Array:
         """(..., r) of (..., e) and (..., c, d)."""
-        return np.concatenate([equations, self._flat(cone)], axis=-1)
+        return joined([equations, self._flat(cone)])
 
 
 def _pull(stationary: Array, bound: Array) -> Array:
@@ -478,7 +477,7 @@ def _pull(stationary: Array, bound: Array) -> Array:
 
 def _both(x: Array) -> Array:
     """(..., n, 2) how the distances from the lower and the upper bounds change with x (..., n)."""
-    return np.stack([x, -x], axis=-1)
+    return vector([x, -x])
 
 
 def _least_ratio(distance_change: Array, distance: Array, multiplier_change: Array, bound: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.core import Array, ArrayLike, frozen
+from myoquat.joints.vectors import joined
 
 
 class Status(IntEnum):
@@ -43,7 +44,7 @@ def in_one_pass(A: Array, x: Array) -> Array:
 
 def joined_rows(y: Array, z: Array) -> Array:
     """(k, e + c d) values of equations (k, e), and of cones (k, c, d)."""
-    return np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
+    return joined([y, z.reshape(len(y), -1)])
 
 
 def powers_of_two(sizes: Array) -> Array:
@@ -122,13 +123,13 @@ class Programs:
             "upper": upper,
             "G": wider,
         }
-        return replace(self, **{name: np.concatenate([getattr(self, name), x], axis=-1) for name, x in more.items()})
+        return replace(self, **{name: joined([getattr(self, name), x]) for name, x in more.items()})
 
     def row_scale(self) -> Array:
         """(k, e + c d) one over powers of two near the lengths of the equations' rows, and the longest of each cone."""
         longest = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", self.G, self.G), axis=-1, initial=0.0))
         equations = np.sqrt(np.einsum("ken,ken->ke", self.A, self.A))
-        return 1 / powers_of_two(np.concatenate([equations, np.repeat(longest, self.h.shape[-1], axis=-1)], axis=-1))
+        return 1 / powers_of_two(joined([equations, np.repeat(longest, self.h.shape[-1], axis=-1)]))
 
     def of_rows(self, values: Array) -> tuple[Array, Array]:
         """(k, e) and (k, c, d) of values (k, e + c d) those of the equations, and of the cones."""
@@ -205,9 +206,9 @@ class Split:
         lower, upper = p.lower.copy(), p.upper.copy()
         lower[:, c], upper[:, c] = np.maximum(lower[:, c], 0.0), np.maximum(upper[:, c], 0.0)
         parts = {"A": -p.A[..., c], "G": -p.G[..., c], "weights": p.weights[:, c], "powers": p.powers[:, c]}
-        found = {name: np.concatenate([getattr(p, name), part], axis=-1) for name, part in parts.items()}
-        found["lower"] = np.concatenate([lower, np.maximum(-p.upper[:, c], 0.0)], axis=-1)
-        found["upper"] = np.concatenate([upper, np.maximum(-p.lower[:, c], 0.0)], axis=-1)
+        found = {name: joined([getattr(p, name), part]) for name, part in parts.items()}
+        found["lower"] = joined([lower, np.maximum(-p.upper[:, c], 0.0)])
+        found["upper"] = joined([upper, np.maximum(-p.lower[:, c], 0.0)])
         return replace(p, **found)
 
     def merged(self, x: Array) -> Array:

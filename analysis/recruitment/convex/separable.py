@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import joined, vecmat
 
 from .program import Programs, Status, joined_rows
 from .solve import Solutions, solve_programs
@@ -92,7 +92,7 @@ class _Sums:
     def sampled(self, low: Array, high: Array, count: int) -> tuple[Array, Array]:
         """The hulls of the functions on intervals (k, m), by points evenly apart and the corners."""
         part, ends = np.linspace(0.0, 1.0, count), (low[..., None], high[..., None])
-        x = np.concatenate([ends[0] * (1 - part) + ends[1] * part, np.clip(self.corners, *ends)], axis=-1)
+        x = joined([ends[0] * (1 - part) + ends[1] * part, np.clip(self.corners, *ends)])
         return _lower_hulls(x, self.values(x))
 
     def of_envelopes(self, x: Array, f: Array, about: Array, refinements: int, zooms: int = 0) -> Solutions:
@@ -109,9 +109,9 @@ class _Sums:
         price[:, :m] = 0.0
         least, last = np.argmin(f - own * x, axis=-1)[..., None], x.shape[-1] - 1
         cheapest = np.take_along_axis(x, least, axis=-1)
-        about = np.concatenate([at[..., None], cheapest, about[..., :-2]], axis=-1)
+        about = joined([at[..., None], cheapest, about[..., :-2]])
         ends = _around(x, at, x)[..., None]
-        new = np.concatenate(list(ends[:-1] + np.diff(ends, axis=0) * QUARTERS), axis=-1)
+        new = joined(list(ends[:-1] + np.diff(ends, axis=0) * QUARTERS))
         middle, f0, f1 = self.values(new), *_around(x, at, f)[1:3, ..., None]
         is_straight = middle[..., 4:5] > (f0 + f1) / 2
         parts = np.where(is_straight, NEAR_ENDS, 0.5)
@@ -125,7 +125,7 @@ class _Sums:
             low, high = (np.take_along_axis(near, np.clip(place + k, 0, 8), axis=-1) for k in (-1, 1))
             both[0].append(near)
             both[1].append(values)
-        x, f = _lower_hulls(*(np.concatenate(parts, axis=-1) for parts in both))
+        x, f = _lower_hulls(*(joined(parts) for parts in both))
         bound = rest.certificates(found.x, multipliers, price)[0] + (f - own * x).min(axis=-1).sum(axis=-1)
         (_, x0, x1, _), (_, f0, f1, _) = (_around(x, at, values) for values in (x, f))
         part, cost = ratio(at - x0, x1 - x0), rest.objective(found.x)
@@ -153,10 +153,10 @@ class _Sums:
         slope = ratio(np.diff(f, axis=-1), width)
         lower, upper = np.where(slope < 0, -width, 0.0), np.where(slope < 0, 0.0, width)
         start = x[..., 0] - lower.sum(axis=-1)
-        at = np.concatenate([start, np.zeros((k, own.A.shape[-1] - m))], axis=-1)
+        at = joined([start, np.zeros((k, own.A.shape[-1] - m))])
 
         def beside(first: Array, rest: Array) -> Array:
-            return np.concatenate([first, rest[..., m:]], axis=-1)
+            return joined([first, rest[..., m:]])
 
         def flat(pieces: Array) -> Array:
             return pieces.reshape(k, m * count)
@@ -247,7 +247,7 @@ def _near(x: Array, f: Array, about: Array) -> tuple[Array, Array]:
     away = np.abs(numbers - _segments(x, about)[..., None] - 0.5).min(axis=-2)
     away = np.where(numbers == 0, -1.0, np.where(x >= x[..., -1:], np.inf, away))
     chosen = np.sort(np.argsort(away, axis=-1, kind="stable")[..., : PROGRAM_KNOTS - 1], axis=-1)
-    chosen = np.concatenate([chosen, np.full((*chosen.shape[:-1], 1), numbers[-1])], axis=-1)
+    chosen = joined([chosen, np.full((*chosen.shape[:-1], 1), numbers[-1])])
     return np.take_along_axis(x, chosen, axis=-1), np.take_along_axis(f, chosen, axis=-1)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.core import Array, frozen
+from myoquat.joints.vectors import joined
 
 from .coupled_programs import CouplingRows, solve_coupled
 from .interior_point import CAREFUL_TARGET, MIN_INFEASIBILITY_PROOF, Ends, solved_side_by_side
@@ -182,7 +183,7 @@ def _least_violation(p: Programs, backend: str) -> Ends:
     bounded = np.isfinite(p.lower) | np.isfinite(p.upper)
     little = replace(p, weights=bounded * EFFORT_WEIGHT * p.weights / max_weight, powers=np.full((k, n), 2.0))
     free = np.full((k, e + c), np.inf)
-    floor = np.concatenate([-free[:, :e], np.zeros((k, c))], axis=-1)
+    floor = joined([-free[:, :e], np.zeros((k, c))])
     relaxed = little.with_slack(np.ones((k, e + c)), floor, free)
     found = solved_side_by_side(relaxed, np.ones((k, e + c * d)), backend)
     return found._replace(x=found.x[:, :n], price=found.price[:, :n])
@@ -229,7 +230,7 @@ def _with_greatest(p: Programs) -> Programs:
     G[:, c:, 0, n] = 1.0
     G[:, c + np.arange(n), 1, np.arange(n)] = p.weights
     return Programs.of(
-        np.concatenate([p.A, np.zeros((k, e, 1))], axis=-1), p.b, weights=np.eye(n + 1)[n], powers=1.0,
+        joined([p.A, np.zeros((k, e, 1))]), p.b, weights=np.eye(n + 1)[n], powers=1.0,
         lower=np.pad(p.lower, ((0, 0), (0, 1))), upper=np.pad(p.upper, ((0, 0), (0, 1)), constant_values=np.inf),
         G=G, h=np.pad(p.h, ((0, 0), (0, n), (0, 0))),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.core import Array, ArrayLike, Solved, check_types, frozen, indices_of, pandas as pd, real_array, scipy
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import matvec, vecmat, vector
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.model import Model, check_laws
 
@@ -264,7 +264,7 @@ class _Problem:
         """(t, m) [N]."""
         laws: list[Any] = [muscle.law for muscle in with_factors(self.model, np.exp(x)).muscles]
         along = zip(laws, r.lengths.T, r.speeds.T, r.activation.T, strict=True)
-        return np.stack([law.force(l, v, a) for law, l, v, a in along], axis=-1)
+        return vector([law.force(l, v, a) for law, l, v, a in along])
 
     def missing(self, r: _Record, x: Array) -> Array:
         """(t, e) [N m, N] by how much the muscles give more than is needed."""
@@ -279,7 +279,7 @@ class _Problem:
         for r in self.records:  # a step of one quantity of all muscles at a time: each tension has its own factors
             slopes = [(self.tensions(r, x + h) - self.tensions(r, x - h)) / (2 * DIFFERENCE_STEP)
                       for h in DIFFERENCE_STEP * np.eye(len(FACTORS))]  # fmt: skip
-            rows = r.arms[..., None] * np.stack(slopes, axis=-1)[:, None] / self.error
+            rows = r.arms[..., None] * vector(slopes)[:, None] / self.error
             blocks.append(rows[..., self.varied].reshape(-1, len(z)))
         return np.concatenate([*blocks, np.diag(1 / self.sigma)])
 

@@ -38,7 +38,7 @@ from myoquat.data.motions import Emg, Motion
 from myoquat.data.motions.series import check_series
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import compiled, kernel_for
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import joined, vecmat, vector
 from myoquat.kernels import Kernel
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.shared_structure import law_type_of, numbers_of
@@ -163,7 +163,7 @@ class MomentModel:
             by_muscle[..., 1:].reshape(shape),
             np.broadcast_to(passive, (*by_muscle.shape[:-2], *passive.shape[-2:])).reshape(shape),
         ]
-        return self._joined(tension, z), np.concatenate(parts, axis=-1)
+        return self._joined(tension, z), joined(parts)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class MomentModel:
     def _basis(self) -> Array:
         """(k, e, 3) passive moments of one standard deviation of each parameter."""
         one = np.ones_like(self.trial.angles)
-        return np.stack([one, -self.trial.angles, -self.trial.rates], axis=-1) * np.array(self.priors.passive)
+        return vector([one, -self.trial.angles, -self.trial.rates]) * np.array(self.priors.passive)
 
     @cached_property
     def _signal(self) -> Any:
@@ -196,14 +196,14 @@ class MomentModel:
         inside = np.clip(late, first, last)
         e, x = self._signal(inside), mean + spread * factors
         x = np.broadcast_to(x[..., None, :, :], (*e.shape, len(PARAMETERS)))
-        given = np.concatenate([e[..., None], x], axis=-1)
+        given = joined([e[..., None], x])
         value, slope = tension_kernels(self.laws[0])
         tension = value(given, self._numbers)
         if not slopes:
             return tension, tension
         by = slope(given, self._numbers)
         rate = self._signal(inside, 1) * ((late > first) & (late < last))[..., None] * -self.priors.delay[1]
-        return tension, np.concatenate([by[..., :1] * rate[..., None], by[..., 1:] * spread], axis=-1)
+        return tension, joined([by[..., :1] * rate[..., None], by[..., 1:] * spread])
 
     @cached_property
     def _numbers(self) -> Array:
@@ -211,7 +211,7 @@ class MomentModel:
         own = np.array([list(numbers_of(law).values()) for law in self.laws])
         shape = self.trial.lengths.shape
         parts = [self.trial.lengths[..., None], self.trial.speeds[..., None]]
-        return np.concatenate([*parts, np.broadcast_to(own, (*shape, own.shape[-1]))], axis=-1)
+        return joined([*parts, np.broadcast_to(own, (*shape, own.shape[-1]))])
 
 
 def shape_of(x: Array) -> Array:

@@ -31,7 +31,7 @@ from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, 
 from myoquat.analysis.recruitment.convex.program import joined_rows
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
 from myoquat.core import Array, frozen, scipy
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import vecmat, vector
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 from .equations import Demands, Effort, secants
@@ -370,7 +370,7 @@ class CoupledRecruitment:
         """(t - 1, m, 2) how far activations are below L and above H of the frame before."""
         before, after = self.found.x[:-1, : self.m], self.found.x[1:, : self.m]
         low, high = reachable(self.demands.model, before, self.step)
-        return np.stack([low - after, after - high], axis=-1)
+        return vector([low - after, after - high])
 
     def _objective(self) -> float:
         a = self.found.x[:, : self.m]

@@ -22,7 +22,7 @@ from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, matvec, vecmat
+from myoquat.joints.vectors import joined, matvec, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, acting_wrenches, law_forces, path_jacobian, path_lengths
@@ -63,7 +63,7 @@ class LawParameters(NamedTuple):
             found: Array = kernel(lengths, speeds, a, np.broadcast_to(p, (*a.shape[:-1], size)))
             return found
         laws: Any = [muscle.law for muscle in self.bind(p).muscles]
-        rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(laws))]
+        rows = [vector([x[..., i] for x in (lengths, speeds, a)]) for i in range(len(laws))]
         return np.stack(
             np.broadcast_arrays(*of_laws(laws, _with_derivatives, rows, lambda law: 3), subok=True), axis=-2
         )
@@ -314,7 +314,7 @@ def _given(arms: Array, x: Array) -> Array:
 def _beside(own: Array, more: Sequence[Array]) -> Array:
     """Columns beside others; the array itself without any."""
     more = [part for part in more if part.shape[-1]]
-    return np.concatenate([own, *more], axis=-1) if more else own
+    return joined([own, *more]) if more else own
 
 
 class Demands:
@@ -553,7 +553,7 @@ class Demands:
             powers=2.0 if effort.power == np.inf else effort.power,
             lower=self.with_reserves(low, "lower"),
             upper=self.with_reserves(high, "upper"),
-            G=np.concatenate([G, self.turn @ self.pushes.mT], axis=-1),
+            G=joined([G, self.turn @ self.pushes.mT]),
             h=matvec(self.turn, self.pressed(F0)),
         )
 
@@ -573,7 +573,7 @@ class Demands:
         """(t, m + r), or (1, m + r) where all frames have the same, of a field of the reserves, 0 for one they lack."""
         rows = muscles[:1] if (muscles == muscles[:1]).all() else muscles
         reserves = [getattr(reserve, name, 0.0) for reserve in self.reserves]
-        return np.concatenate([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))], axis=-1)
+        return joined([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))])
 
     def pull(self, multipliers: Array) -> Array:
         """(t, c, 3) multipliers of the standard cones as vectors in the parents' axes."""

@@ -11,7 +11,7 @@ from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separ
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
 from myoquat.core import Array, frozen, real_array
 from myoquat.joints.evaluation import compiled
-from myoquat.joints.vectors import rows_of, vector
+from myoquat.joints.vectors import joined, rows_of, vector
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010
 
@@ -96,7 +96,7 @@ class MetabolicCurves:
                 changes = np.take_along_axis(change, here, axis=-1)
                 at = self._changing(rows, number, ends, start) if changes.any() else low
                 found.append(np.where(changes, at, low))
-        return np.concatenate(found, axis=-1)
+        return joined(found)
 
     def _changing(self, rows: Array, number: int, ends: list[Array], start: Array) -> Array:
         """(k, m, 1) where, between the ends, one of the numbers behind the power changes its sign from `start`."""
@@ -131,7 +131,7 @@ class MetabolicCurves:
         rows = []
         for i, (slow, mass) in enumerate(zip(self.slow, masses, strict=True)):
             at = [x[..., i] for x in (lengths, speeds, a)]
-            rows.append(np.stack([*at, *(0.0 * at[0] + x for x in (slow, mass))], axis=-1))
+            rows.append(vector([*at, *(0.0 * at[0] + x for x in (slow, mass))]))
         found = of_laws(laws, self._of_law, rows, lambda law: len(self._heats(law, rows[0])))
         return rows_of(found)
 

@@ -19,7 +19,7 @@ from myoquat.analysis.recruitment.convex import Programs, Solutions, Status, are
 from myoquat.analysis.recruitment.convex.program import joined_rows
 from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE
 from myoquat.core import Array
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import joined, vecmat
 
 from .equations import Demands, Effort, EffortCurves, strengths
 
@@ -53,7 +53,7 @@ class PosedFrames:
         low, width = self.demands.low[..., None], (self.demands.high - self.demands.low)[..., None]
         grid = low + width * np.linspace(0.0, 1.0, GRID_POINTS) ** 2
         corners = [] if self._curves is None else [self._curves.corners()]
-        return np.sort(np.concatenate([grid, self.target[..., None], *corners], axis=-1), axis=-1)
+        return np.sort(joined([grid, self.target[..., None], *corners]), axis=-1)
 
     @cached_property
     def values(self) -> Array:

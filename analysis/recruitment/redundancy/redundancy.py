@@ -30,7 +30,7 @@ from myoquat.core import Array, Curve, Solved, check_types, frozen, pandas as pd
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.joints.evaluation import traced_once
-from myoquat.joints.vectors import dot, matvec
+from myoquat.joints.vectors import dot, joined, matvec
 from myoquat.muscle.model import Model
 
 from .actuators import AnyReserve, Reserves, reserve_wrenches
@@ -169,7 +169,7 @@ class Redundancy(MotionResult, Solved):
         parts = [per_torque, per_joint]
         if self.trial is not None:
             columns, parts = [*columns, "reach"], [*parts, self.trial.reach_price[..., None]]
-        values = np.concatenate(parts, axis=-1)
+        values = joined(parts)
         return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
 
     def failures(self) -> "pd.DataFrame":

@@ -33,6 +33,7 @@ from myoquat.analysis.recruitment.convex.interior_point import (
 )
 from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core import Array, frozen
+from myoquat.joints.vectors import vector
 from myoquat.kernels import while_loop
 from myoquat.kernels.control_flow.table_loop import over_rows
 
@@ -189,7 +190,7 @@ class SequentialProgram:
         columns = over_rows(lambda row, by: (row * by[..., None, :], ()), [units], [scale], group=GROUP_SIZE)[0]
         given, p = Terms(columns, *more[:4]), more[4:]
         x, zero = np.minimum(np.maximum(x, given.lows), given.highs), 0.0 * torque[..., 0]
-        nothing = np.stack([0.0 * x] * 3, axis=-1)
+        nothing = vector([0.0 * x] * 3)
         start = Iterate(x, y / scale, nothing, torque, zero, zero + 1.0, zero, zero > 0, zero < 1)
         end = while_loop(_is_running, self._iterated, start, (given, scale * torque, scale, enough, lengths, speeds, p),
                          max_steps=MAX_ITERATIONS)  # fmt: skip
@@ -204,7 +205,7 @@ class SequentialProgram:
         effort, torque, scale, enough, lengths, speeds, p = given
         rest = at.x[..., self.m :]
         muscles = self.laws.tensions(lengths, speeds, at.x[..., : self.m], *(p or [np.zeros(0)]))
-        forces = np.concatenate([muscles, np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)], axis=-2)
+        forces = np.concatenate([muscles, vector([rest, 1.0 + 0.0 * rest, 0.0 * rest])], axis=-2)
         (squares, pull), (reached, pulled, values) = over_rows(
             self._around, [effort, forces, at.x], [at.y], group=GROUP_SIZE
         )

@@ -24,6 +24,7 @@ from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
 from myoquat.core import Array, ArrayLike, check_items, real_array
+from myoquat.joints.vectors import joined
 from myoquat.muscle.model import Model
 
 from .equations import Demands, Effort, secants
@@ -370,7 +371,7 @@ def _searched(rule: SearchedRule, values: Callable[[Array], Array], bound: Array
     def intervals() -> Array:
         """(n, g + 1) bounds of what is minimal below, between and beyond the parameters that were tried."""
         cost = rule.cost(np.nextafter(tried[0], np.inf))
-        return np.pad(cost, ((0, 0), (1, 0))) + np.concatenate([tried[2], bound[:, None]], axis=-1)
+        return np.pad(cost, ((0, 0), (1, 0))) + joined([tried[2], bound[:, None]])
 
     for _ in range(HALVINGS):
         at = tried[0]
@@ -383,7 +384,7 @@ def _searched(rule: SearchedRule, values: Callable[[Array], Array], bound: Array
         if rule.monotone and np.isfinite(bound).any():
             place = intervals()[:, 1:-1].argmin(axis=-1)[:, None]
             new.append(np.sqrt(at[lines, place] * at[lines, place + 1]))
-        tried = np.concatenate([tried, values(np.concatenate(new, axis=-1))], axis=-1)
+        tried = joined([tried, values(joined(new))])
         tried = tried[:, lines, np.argsort(tried[0], axis=-1, kind="stable")]
     least = intervals().min(axis=-1) if rule.monotone else np.full(len(bound), -np.inf)
     return tried[0][lines[:, 0], tried[1].argmin(axis=-1)], least
