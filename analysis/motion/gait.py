@@ -375,8 +375,8 @@ def landmarks(model: Model, motion: MotionLike, names: Sequence[str]) -> Markers
     """
     check_types(model=(model, Model), names=(names, Sequence))
     motion, names = motion_of(motion), check_names("landmark", names)
-    points = {body: (body, (0.0, 0.0, 0.0)) for body in model.system.body_names}
-    points |= {marker.name: (marker.body, marker.position) for marker in model.markers}
+    points = {body: (body, np.zeros(3)) for body in model.system.body_names}
+    points |= {marker.name: (marker.body, np.array(marker.position)) for marker in model.markers}
     indices_of("marker or body", names, list(points))
     poses = motion.check_system(model).system.poses(motion.q)
     still = np.zeros((len(motion.time), 3))  # of bodies that do not move
