@@ -185,7 +185,9 @@ def test_a_long_sentence_is_found(monkeypatch, tmp_path):
     """Code and examples do not count, and a sentence ends with its item."""
     monkeypatch.setattr("tests.sentences.ROOT", tmp_path.resolve())
     words = "word " * LONGEST
-    (tmp_path / "page.md").write_text(f"{words}.\n\n- {words}more.\n- `a b c` {words}\n\n```\n{words}more\n```\n")
+    (tmp_path / "page.md").write_text(
+        f"{words}.\n\n- {words}more.\n- `a b c` {words}\n\n```\n{words}\n```\n\n- A\n  {words}"
+    )
     (tmp_path / "code.py").write_text(f'"""{words}\n\n>>> {words} more\n"""\n\n\ndef f():\n    """{words}more."""\n')
     cells = [{"cell_type": cell, "source": [f"{words}more.\n"]} for cell in ("code", "markdown")]
     (tmp_path / "book.ipynb").write_text(json.dumps({"cells": cells}))
@@ -193,6 +195,7 @@ def test_a_long_sentence_is_found(monkeypatch, tmp_path):
         ("code.py", 8, LONGEST + 1),
         ("page.md", 3, LONGEST + 1),
         ("page.md", 4, LONGEST + 1),  # `code` is one word
+        ("page.md", 10, LONGEST + 1),
         ("book.ipynb", 2, LONGEST + 1),  # in the second cell
     ]
 
