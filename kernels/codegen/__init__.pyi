@@ -1,1 +1,1 @@
-from .constructs import notes_of as notes_of, patterns_of as patterns_of, write_kernel as write_kernel
+from .constructs import patterns_of as patterns_of, write_kernel as write_kernel

@@ -125,12 +125,6 @@ def write_kernel(formula: Traced, module: Module) -> Size:
     return Size(slots_in(whole, module.lanes), cost.operations, cost.price + transfers)
 
 
-def notes_of(formula: Traced) -> dict[str, Any]:
-    """What is to be known of a formula's kernel, in words of JSON."""
-    listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in formula.patterns.items()]
-    return formula.signature.notes() | ({"patterns": listed} if listed else {})
-
-
 def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
     """The patterns from a kernel's notes."""
     return {

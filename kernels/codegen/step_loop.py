@@ -78,6 +78,10 @@ class StepPlan:
         shapes = str((self.size, self.nodes, dict(self.inputs), self.parameters))
         return digest("steps", shapes, self.step.identity())
 
+    def notes(self) -> dict[str, Any]:
+        """Those of a kernel without arrays: what a loop takes and gives is said by those who call it."""
+        return Signature("steps", {}, {}).notes()
+
 
 # ---- the functions of a step loop --------------------------------------------------------------------------
 
@@ -180,8 +184,3 @@ def write_steps(plan: StepPlan, module: Module) -> Size:
     module.define(ENTRY, "void", "ptr %table, i64 %begin, i64 %end, ptr %frame", b)
     price = cost.price + _PRICE_COMPONENT * plan.size
     return Size(slots_in(frame.finish(), module.lanes), cost.operations, price)
-
-
-def notes_of_steps(plan: StepPlan) -> dict[str, Any]:
-    """Those of a kernel without arrays: what a loop takes and gives is said by those who call it."""
-    return Signature("steps", {}, {}).notes()

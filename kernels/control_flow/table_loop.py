@@ -22,9 +22,9 @@ from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.records import Structure, arrays_of, flattened, numbers_of, structure_of
 from myoquat.kernels.symbolic.terms import Term, number_of
-from myoquat.kernels.tracing.context import entered
+from myoquat.kernels.tracing.context import entered, unrolled_constructs
 from myoquat.kernels.tracing.tape import Apply, Ends, Node, OfLoop, PlacedConstruct, Tape, arguments, interpret
-from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
+from myoquat.kernels.tracing.trace import name_of, trace
 
 from .out_of_line_call import OutOfLineCall, out_of_line_call
 
@@ -313,7 +313,8 @@ class _Pending:
         """The traced rows of a type; None with a loop inside."""
         formula, takes, gives, numbers, added = row_type
         shapes = {f"argument{k}": width for k, width in enumerate(row_type.widths)}
-        tape = tape_inside_loop(lambda *given: formula(*given)[kept], shapes, None, name_of(formula))
+        with unrolled_constructs():
+            traced = trace(lambda *given: formula(*given)[kept], shapes, None, name_of(formula))
         ends = np.cumsum([0, *(len(block.behind) for block in gives)])
         given = [
             Block(block.first, block.behind[kept[(first <= kept) & (kept < last)] - first])
@@ -321,7 +322,9 @@ class _Pending:
         ]
         count = len(gives[0].first)
         own = np.zeros((count, 0)) if numbers is None else numbers
-        return None if tape is None else TracedRows(*partially_evaluated(tape, own), takes, tuple(given), added)
+        if traced.inner:
+            return None
+        return TracedRows(*partially_evaluated(traced.tape, own), takes, tuple(given), added)
 
     def _by_calls(self, given: Array) -> Array:
         """The result of what goes in, by calls of a function for every type."""

@@ -31,16 +31,14 @@ MAX_KEPT_CODES = 256
 class Recipe:
     """How a kernel is written: a plan, which is made only where the cache has no machine code under `key`.
 
+    make   makes the plan, a traced formula or a step loop. Its `notes` are what is to be known of the code beside its
+           size, in words of JSON; the cache keeps them with it
     write  defines ENTRY of a plan in a module
-    notes  what is to be known of the code beside its size, in words of JSON; kept in the cache with it
     key    everything that the plan depends on, as `content` of `myoquat.kernels.compile`; None: the plan tells it
     """
 
-    def __init__(
-        self, make: Callable[[], Any], write: Callable[[Any, Module], Size], notes: Callable[[Any], dict[str, Any]],
-        key: str | None = None,
-    ) -> None:  # fmt: skip
-        self._make, self._write, self._notes, self.key = make, write, notes, key
+    def __init__(self, make: Callable[[], Any], write: Callable[[Any, Module], Size], key: str | None = None) -> None:
+        self._make, self._write, self.key = make, write, key
 
     @functools.cached_property
     def plan(self) -> Any:
@@ -61,21 +59,18 @@ class Recipe:
         """Define ENTRY."""
         return self._write(self.plan, module)
 
-    def notes(self) -> dict[str, Any]:
-        return self._notes(self.plan)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return _recipe, (self.plan, self._write, self._notes)
+        return _recipe, (self.plan, self._write)
 
     @classmethod
     def of_formula(cls, make: Callable[[], Traced], key: str | None = None) -> "Recipe":
         """The recipe of a kernel that evaluates a formula for each state."""
-        return cls(make, codegen.write_kernel, codegen.notes_of, key)
+        return cls(make, codegen.write_kernel, key)
 
 
-def _recipe(plan: Any, write: Callable[[Any, Module], Size], notes: Callable[[Any], dict[str, Any]]) -> Recipe:
+def _recipe(plan: Any, write: Callable[[Any, Module], Size]) -> Recipe:
     """A recipe from its pickled parts."""
-    return Recipe(lambda: plan, write, notes)
+    return Recipe(lambda: plan, write)
 
 
 @frozen
@@ -110,7 +105,7 @@ def _built(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: P
             units = Units(assembler.give)
             size = recipe.write(Module(lanes, target.fma, target.lanes, units))
             units.finish()
-            notes, objects = recipe.notes(), assembler.objects()
+            notes, objects = recipe.plan.notes(), assembler.objects()
         header = {"size": asdict(size), "notes": notes, "objects": [*map(len, objects)]}
         cache.store(key, header, b"".join(objects))
         source = "compiled"

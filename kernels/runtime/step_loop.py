@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_unmasked, digest, frozen, options_of, real_array, uncollected, waiting
-from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, notes_of_steps, write_steps
+from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, write_steps
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, map_rows, table_loop
 from myoquat.kernels.runtime import batch as _batch
@@ -337,7 +337,7 @@ class _Wanted:
         """The formulas, which are traced when they are needed."""
         shapes = str((self.name, self.size, self.inputs, self.parameters, self.nodes))
         key = None if content is None else digest("steps", content, shapes)
-        return Recipe(lambda: self.plan(content), write_steps, notes_of_steps, key)
+        return Recipe(lambda: self.plan(content), write_steps, key)
 
     def plan(self, content: str | None) -> StepPlan:
         """The traced step."""

@@ -302,14 +302,14 @@ class Traced:
     moves: bool = True
 
     @property
-    def operations(self) -> int:
-        """Those of the formula itself, without the constructs inside."""
-        return self.tape.operations
-
-    @property
     def has_solver(self) -> bool:
         """Whether a step is repeated inside."""
         return any(construct.has_solver for construct in self.inner)
+
+    def notes(self) -> dict[str, Any]:
+        """What is to be known of its kernel, in words of JSON."""
+        listed = [[name, rows.tolist(), columns.tolist()] for name, (rows, columns) in self.patterns.items()]
+        return self.signature.notes() | ({"patterns": listed} if listed else {})
 
     @functools.cached_property
     def function(self) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
 from myoquat.kernels.symbolic.terms import Term, Tracer
 
-from .context import memoized_results, pending_constructs, sharing, unmoved_solutions, unrolled_constructs
-from .tape import PlacedConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
+from .context import memoized_results, pending_constructs, sharing, unmoved_solutions
+from .tape import PlacedConstruct, Shape, Signature, Traced, closed_over, tape_of
 
 Formula = Callable[..., Any]
 _KERNELS = Path(__file__).parents[1]
@@ -99,13 +99,6 @@ def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
         if term is not None and term not in live:
             live.add(term)
             waiting += (term.a, term.b, term.c)
-
-
-def tape_inside_loop(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str) -> Tape | None:
-    """The tape of a formula whose code stands in a loop over a table; None if a loop inside has to be called."""
-    with unrolled_constructs():
-        traced = trace(formula, shapes, outputs, name)
-    return None if traced.inner else traced.tape
 
 
 def as_list(function: Formula | Sequence[Formula]) -> list[Formula]:

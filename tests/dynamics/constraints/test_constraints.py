@@ -350,7 +350,7 @@ def test_code_of_many_couplers_is_short():
         return held.acceleration(q, u, np.zeros(()), tau)[0]
 
     whole = trace(formula, {"q": 60, "u": 60, "tau": 60})
-    assert whole.operations + sum(call.formula.operations for call in whole.inner) < 20_000
+    assert whole.tape.operations + sum(call.formula.tape.operations for call in whole.inner) < 20_000
 
 
 def test_constraints_that_contradict_each_other_warn():
