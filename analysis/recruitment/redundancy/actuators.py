@@ -41,8 +41,8 @@ class Reserve:
             raise ValueError(f"{element}: its strength must be positive, not {self.strength}")
         if not (np.isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f"{element}: its weight must not be negative, but is {self.weight}")
-        if not self.lower <= self.upper:
-            raise ValueError(f"{element}: lower is above upper: {self.lower} > {self.upper}")
+        if not (self.lower <= self.upper and self.lower < np.inf and self.upper > -np.inf):
+            raise ValueError(f"{element}: no control lies between lower and upper, {self.lower} and {self.upper}")
 
     @property
     def name(self) -> str:

@@ -304,7 +304,8 @@ def test_bad_questions(made):
         (lambda: JointCone.from_markers(SHOULDER, "arm", "haed", "centre", "rim"), "no marker 'haed'"),
         (lambda: Reserve("x", -1.0), "strength must be positive"),
         (lambda: Reserve("x", weight=-1.0), "weight must not be negative"),
-        (lambda: Reserve("x", lower=1.0, upper=0.0), "lower is above upper"),
+        (lambda: Reserve("x", lower=1.0, upper=0.0), "no control lies between lower and upper, 1.0 and 0.0"),
+        (lambda: Reserve("x", lower=np.inf), "no control lies between lower and upper"),
         (lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk"), -1.0), "weight must not be negative"),
         (
             lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk", optimal_force=0.0)),
