@@ -52,9 +52,8 @@ def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[l
     """Points on the surfaces between two path points, in the path's order, and whether it touches each surface. They
     are evenly spaced along a geodesic that has a closed form."""
     shape = start.shape[:-1]
-    on, order, arcs = (
-        [np.broadcast_to(getattr(c, name), shape) for c in piece.contacts] for name in ("on", "place", "arc")
-    )
+    numbers = [c.on for c in piece.contacts], piece.order, [c.arc for c in piece.contacts]
+    on, order, arcs = ([np.broadcast_to(x, shape) for x in row] for row in numbers)
     P, Q = (
         [world_point(poses, wrap.body, getattr(c, name)) for wrap, c in zip(piece.wraps, piece.contacts, strict=True)]
         for name in ("P", "Q")

@@ -272,7 +272,7 @@ def solved(wraps: Sequence[Wrap], start: Array, end: Array) -> tuple[Piece, Arra
     poses, ends = {"ground": (np.eye(3), np.zeros(3))}, (Site(start), Site(end))
     piece = over_surfaces([Meeting.of(wrap, *ends, poses) for wrap in wraps], *ends, poses)
     spans = [joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]) for c in piece.contacts]
-    order = [c.place + 0.0 * c.arc for c in piece.contacts]
+    order = [place + 0.0 * c.arc for c, place in piece.in_order]
     touched = 0.0 * start[..., 0]
     total = touched
     for span in in_order(order, spans)[0]:

@@ -50,6 +50,19 @@ def padded(module: Module) -> str:
     return _function(module, "lanes_padded", "i64 %count, i64 %length, ptr %array, i64 %array_stride", write)
 
 
+def block_loop(module: Module, arrays: int) -> str:
+    """`void name(i64 blocks, ptr function, ptr array, i64 stride, ...)`: a function of so many arrays for one block
+    after the other. Code that calls it holds no loop of its own."""
+
+    def write(b: Builder) -> None:
+        with b.loop(0, "%blocks") as block:
+            at = [b.offset(pointer, b.let(f"mul i64 {block}, {stride}")) for pointer, stride in own]
+            b.line(f"call void %function({', '.join(f'ptr {pointer}' for pointer in at)})")
+
+    own: list[Blocks] = [(f"%array{k}", f"%stride{k}") for k in range(arrays)]
+    return _function(module, f"lanes_in_turn{arrays}", f"i64 %blocks, ptr %function{handed(own)}", write)
+
+
 def _ended(module: Module) -> str:
     """`void name(ptr left, i64 count, i1 all, ...)`: of so many states, those whose flag is zero, or all, become
     results in the lanes from which they came, at once in blocks that did not move. How many go on is stored at `left`.

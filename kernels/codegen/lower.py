@@ -421,7 +421,8 @@ def write_rows(module: Module, name: str, frame: Frame, rows: TracedRows, cells:
         else:
             _write_row(b, tape, counter, read, targets)
     b.line("ret void")
-    module.define(name, "void", f"{listed(cells.pointers)}, i64 %first, i64 %last", b)
+    # beside solvers they take a small part of the time
+    module.define(name, "void", f"{listed(cells.pointers)}, i64 %first, i64 %last", b, quick=module.blocks > 1)
     return price(tape).times(count)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from myoquat.core import frozen
 from myoquat.kernels.tracing.tape import Tape
 
-from .compaction import block_count, handed
+from .compaction import block_count, block_loop, handed
 from .driver import Port
 from .elementary import ARITY
 from .ir import Module
@@ -139,10 +139,15 @@ def write_calls(
                     strided = f"ptr {behind}, i64 %count{handed([(array, size) for array in arrays])}"
                     b.line(f"call void @{call.name}({strided if several else listed([behind, *arrays])})")
             elif several:
+                strides = [size, *(f"{pointer}_stride" for pointer in pointers[1:])]
+                first, *others = run
+                if first.arrays is None and not others:
+                    arrays = f"ptr @{first.name}{handed(list(zip(pointers, strides, strict=True)))}"
+                    b.line(f"call void @{block_loop(module, len(pointers))}(i64 {blocks}, {arrays})")
+                    continue
                 with b.loop(0, blocks) as block:
-                    strides = [size, *(f"{pointer}_stride" for pointer in pointers[1:])]
                     steps = (b.let(f"mul i64 {block}, {stride}") for stride in strides)
-                    in_turn([*map(b.offset, pointers, steps)], run)
+                    in_turn([*map(b.offset, pointers, steps)], [first, *others])
             else:
                 in_turn(pointers, run)
         b.line("ret void")

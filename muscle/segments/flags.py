@@ -140,9 +140,9 @@ def _jumps(path: MusclePath, pieces: "tuple[wrapping.Piece, ...]", near: float) 
     """
     for first, last, piece in zip(path.points[:-1], path.points[1:], pieces, strict=True):
         for i, (wrap, c) in enumerate(zip(piece.wraps, piece.contacts, strict=True)):
-            others = [(other, j < i) for j, other in enumerate(piece.contacts) if j != i]
-            ahead = [o.on & ((o.place < c.place) | (earlier & (o.place == c.place))) for o, earlier in others]
-            behind = [o.on & ((o.place > c.place) | ((not earlier) & (o.place == c.place))) for o, earlier in others]
+            place, others = piece.order[i], [(*x, j < i) for j, x in enumerate(piece.in_order) if j != i]
+            ahead = [o.on & ((x < place) | (earlier & (x == place))) for o, x, earlier in others]
+            behind = [o.on & ((x > place) | ((not earlier) & (x == place))) for o, x, earlier in others]
             for end, (point, between) in enumerate(((first, ahead), (last, behind))):
                 here = c.jump[..., end] < near
                 if _fixed(point, wrap.body):

@@ -133,12 +133,12 @@ def placed_stops(
 ) -> list[list[PlacedStop]]:
     """The stops of every path: the formula. Points are where the coordinates `after` (..., nq) put them, if the path
     takes them at q (..., nq); spans are those of the contacts `touching`."""
-    touched = (c for pieces in touching for piece in pieces for c in piece.contacts)
+    touched = (c for pieces in touching for piece in pieces for c in piece.in_order)
 
     def placed(stop: Stop) -> PlacedStop:
         if stop.point is None:
-            c = next(touched)
-            return PlacedStop(stop.body, (c.P, c.Q, c.arc, as_array(c.place)), c.on)
+            c, place = next(touched)
+            return PlacedStop(stop.body, (c.P, c.Q, c.arc, as_array(place)), c.on)
         return PlacedStop(stop.body, (stop.point.local(system, after),), stop.point.active(system, q))
 
     return [[placed(stop) for stop in stops] for stops in paths]

@@ -52,7 +52,7 @@ class Known:
 class Found:
     """A path that was found from a start.
 
-    contacts  in the surfaces' frames
+    contacts  in the world
     order     in which it comes to them
     opposite  the sides of the surfaces that divide, as in `Segment`
     length    (...) of the path
@@ -250,7 +250,7 @@ def _with_one_less(turning: tuple[Route, tuple[Contact, ...], Flags]) -> Flags:
     route, now, active = turning
     segment, hidden, changing = route.segment, [], []
     for i, (a, b) in enumerate(zip(route.contacts, now, strict=True)):
-        inside = [c.on & segment.inside_another(i, segment.surfaces[i].in_world(c.P), active) for c in (a, b)]
+        inside = [c.on & segment.inside_another(i, c.P, active) for c in (a, b)]
         hidden.append(active[i] & (inside[0] | inside[1]))
         changing.append(active[i] & differ(a.on, b.on))
     some = reduce(or_, hidden)

@@ -14,17 +14,16 @@ this system is positive, the length is not convex in beta. The step then goes do
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import cross, dot, joined, vecmat
+from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels import after_newton_step, call_where, choose
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
-from .route import PlacedSurface, Route, in_order
+from .route import Order, PlacedSurface, Route, Segment, in_order
 from .surfaces.base import Contact, Wrap
 from .surfaces.geodesics import MIN_STEP_RAD
 from .surfaces.vectors import direction, size, unit
@@ -37,8 +36,8 @@ _Touched = tuple[Array, Array, Array]  # P, Q (..., 3) and the length (...) of t
 
 @frozen
 class PathGeodesic:
-    """A geodesic in its surface's frame: where it begins, P, its direction t there, its length (...) [m], and its end Q
-    (..., 3)."""
+    """A geodesic in the world: where it begins, P, its direction t there, its length (...) [m], and its end Q (..., 3).
+    That it begins on the surface, and along it, is seen to where it is followed."""
 
     P: Array
     t: Array
@@ -68,41 +67,47 @@ class NewtonIterate:
 def newton_start(route: Route) -> NewtonIterate:
     """The iterate from a path near the solution."""
     geodesics = []
-    for i, (placed, c) in enumerate(zip(route.segment.surfaces, route.contacts, strict=True)):
-        P = np.where(c.on[..., None], c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
-        t = _within_plane(P - route.neighbours(i)[0], unit(placed.wrap.normal(P)))
-        geodesics.append(PathGeodesic(P, t, np.where(c.on, c.arc, 0.0), c.Q))
+    for i, c in enumerate(route.contacts):
+        t = direction(c.P - route.neighbours(i)[0])
+        geodesics.append(PathGeodesic(c.P, t, np.where(c.on, c.arc, 0.0), c.Q))
     return NewtonIterate(tuple(geodesics), MAX_TURN + 0.0 * route.segment.start[..., 0])
 
 
 def newton_step(iterate: NewtonIterate, route: Route) -> NewtonIterate:
     """The iterate after a step of Newton's method; surfaces that the path does not touch stay."""
     segments = _followed(route, iterate, iterate.turn)
-    moves = _moves(route, segments, downhill=True)
+    moves = _moves(route, list(zip(segments, route.on, strict=True)), downhill=True)
     turns = [np.where(on, move.turn(c), 0.0) for on, c, move in zip(route.on, segments, moves, strict=True)]
     turn = sum(turns, 0.0 * iterate.turn)
     share = MAX_TURN / np.maximum(turn, MAX_TURN)
     found = []
-    surfaces = route.segment.surfaces
-    for placed, on, x, c, move in zip(surfaces, route.on, iterate.geodesics, segments, moves, strict=True):
-        moved = _moved(x.length, c, _Move(*(share * k for k in move)))
-        found.append(call_where(partial(_onto_surface, placed.prototype), (placed.numbers, moved), on, x))
+    for on, x, c, move in zip(route.on, iterate.geodesics, segments, moves, strict=True):
+        found.append(choose(on, _moved(x.length, c, _Move(*(share * k for k in move))), x))
     return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
 
 
-def moving_contacts(route: Route) -> list[Contact]:
-    """The contacts of a solved path, with the derivatives of P, Q and arc by the ends of the path and the frames of the
-    surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a ring, whose tube a path
-    through it may leave in between, and none where sizes of surfaces vary."""
-    contacts = route.contacts
-    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in route.segment.surfaces):
+def moving_contacts(segment: Segment, contacts: Sequence[Contact], order: Order) -> list[Contact]:
+    """The contacts of a solved path in the surfaces' frames, with the derivatives of P, Q and arc by the ends of the
+    path and the frames of the surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a
+    ring, whose tube a path through it may leave in between, and none where sizes of surfaces vary."""
+    surfaces = segment.surfaces
+    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in surfaces):
         return list(contacts)
+    in_world = [
+        replace(c, P=placed.in_world(c.P), Q=placed.in_world(c.Q)) for placed, c in zip(surfaces, contacts, strict=True)
+    ]
+    route = Route(segment, tuple(in_world), order)
 
-    def step(touched: list[_Touched], segments: list[_Segment]) -> list[_Touched]:
-        moved = [_moved(x[2], c, move) for x, c, move in zip(touched, segments, _moves(route, segments), strict=True)]
+    def seen() -> list[_Geodesic]:
+        return [c.seen(placed) for placed, c in zip(surfaces, _solution(route), strict=True)]
+
+    def step(touched: list[_Touched], geodesics: list[_Geodesic]) -> list[_Touched]:
+        along = [c.in_world(placed) for placed, c in zip(surfaces, geodesics, strict=True)]
+        moves = _moves(route, list(zip(along, route.on, strict=True)))
+        moved = [_moved(x[2], c, move) for x, c, move in zip(touched, geodesics, moves, strict=True)]
         return [choose(on, (x.P, x.Q, x.length), y) for on, x, y in zip(route.on, moved, touched, strict=True)]
 
-    found = after_newton_step(step, [(c.P, c.Q, c.arc) for c in contacts], lambda: _solution(route))
+    found = after_newton_step(step, [(c.P, c.Q, c.arc) for c in contacts], seen)
     return [replace(c, P=P, Q=Q, arc=arc) for c, (P, Q, arc) in zip(contacts, found, strict=True)]
 
 
@@ -117,7 +122,7 @@ def pencil_width(route: Route) -> Array:
     x, end = route.segment.start, route.segment.end
     zero = 0.0 * x[..., 0]
     width, rate, least = zero, zero + 1.0, zero + 1.0
-    along, _ = in_order(route.order, _in_world(route, _solution(route)))
+    along, _ = in_order(route.order, list(zip(_solution(route), route.on, strict=True)))
     for c, on in along:
         near = width + rate * size(c.P.x - x)
         width, rate = choose(on, (c.a * near + c.r * rate, c.da * near + c.dr * rate), (width, rate))
@@ -126,13 +131,13 @@ def pencil_width(route: Route) -> Array:
     return result
 
 
-def _solution(route: Route) -> "list[_Segment]":
+def _solution(route: Route) -> "list[_Geodesic]":
     """The geodesics of a solved path."""
     start = newton_start(route)
     return _followed(route, start, MIN_STEP_RAD + 0.0 * start.turn)
 
 
-# ---- geodesics in their surfaces' frames ---------------------------------------------------------------------
+# ---- geodesics -----------------------------------------------------------------------------------------------
 
 
 @frozen
@@ -158,9 +163,14 @@ class _End:
         t, n, b = (vecmat(v, placed.axes) for v in (self.t, self.n, self.b))
         return _End(placed.in_world(self.x), t, n, b, self.curved, self.twisted)
 
+    def seen(self, placed: PlacedSurface) -> "_End":
+        """In the frame of a surface."""
+        t, n, b = (matvec(placed.axes, v) for v in (self.t, self.n, self.b))
+        return _End(placed.seen(self.x), t, n, b, self.curved, self.twisted)
+
 
 @frozen
-class _Segment:
+class _Geodesic:
     """A geodesic, with its Jacobi fields a, r and their rates at the end."""
 
     P: _End
@@ -169,6 +179,14 @@ class _Segment:
     da: Array
     r: Array
     dr: Array
+
+    def in_world(self, placed: PlacedSurface) -> "_Geodesic":
+        """That of a surface's frame in the world."""
+        return replace(self, P=self.P.in_world(placed), Q=self.Q.in_world(placed))
+
+    def seen(self, placed: PlacedSurface) -> "_Geodesic":
+        """That of the world in the frame of a surface."""
+        return replace(self, P=self.P.seen(placed), Q=self.Q.seen(placed))
 
 
 class _Move(NamedTuple):
@@ -180,36 +198,33 @@ class _Move(NamedTuple):
     epsilon: Array
     eta: Array
 
-    def turn(self, c: _Segment) -> Array:
+    def turn(self, c: _Geodesic) -> Array:
         """(...) [rad] by about how much directions and normals turn."""
         at_P = np.abs(self.alpha * c.P.curved) + np.abs(self.beta * c.P.twisted)
         result: Array = np.abs(self.gamma) + at_P + np.abs(self.epsilon * c.Q.curved)
         return result
 
 
-def _followed(route: Route, iterate: NewtonIterate, turn: Array) -> list[_Segment]:
+def _followed(route: Route, iterate: NewtonIterate, turn: Array) -> list[_Geodesic]:
     """The geodesics of an iterate, followed from their starts; by how much (...) [rad] the last step turned."""
     found = []
     for placed, x, on in zip(route.segment.surfaces, iterate.geodesics, route.on, strict=True):
         zero, number = 0.0 * x.P, 0.0 * x.length
         end = _End(zero, zero, zero, zero, number, number)
-        none = _Segment(end, end, number, number, number, number)
-        begin = placed.numbers, x.P, x.t, x.length[..., None], turn
-        found.append(call_where(partial(_follow, placed.prototype), begin, on, none))
+        none = _Geodesic(end, end, number, number, number, number)
+        found.append(call_where(_follow, (placed, x, turn), on, none))
     return found
 
 
-def _in_world(route: Route, segments: Sequence[_Segment]) -> list[tuple[_Segment, Array]]:
-    """Geodesics of the surfaces' frames in the world, and whether (...) the path is on each."""
-    placed = zip(segments, route.segment.surfaces, route.on, strict=True)
-    return [(replace(c, P=c.P.in_world(own), Q=c.Q.in_world(own)), on) for c, own, on in placed]
-
-
-def _follow(surface: Wrap, begin: tuple[Array, Array, Array, Array, Array]) -> _Segment:
-    numbers, P, t, length, turn = begin
-    wrap = surface.shaped(numbers)
-    end = wrap.geodesic(P, t, length, step=turn)
-    return _Segment(_end(wrap, P, t), _end(wrap, end.x, end.t), end.a, end.da, end.r, end.dr)
+def _follow(begin: tuple[PlacedSurface, PathGeodesic, Array]) -> _Geodesic:
+    placed, x, turn = begin
+    wrap = placed.wrap
+    P = wrap.onto(placed.seen(x.P))
+    t, n = matvec(placed.axes, x.t), unit(wrap.normal(P))
+    t = direction(t - dot(t, n)[..., None] * n)
+    end = wrap.geodesic(P, t, x.length[..., None], step=turn)
+    found = _Geodesic(_end(wrap, P, t), _end(wrap, end.x, end.t), end.a, end.da, end.r, end.dr)
+    return found.in_world(placed)
 
 
 def _end(wrap: Wrap, x: Array, t: Array) -> _End:
@@ -219,37 +234,24 @@ def _end(wrap: Wrap, x: Array, t: Array) -> _End:
     return _End(x, t, n, b, dot(t, bent), dot(b, bent))
 
 
-def _moved(length: Array, c: _Segment, move: _Move) -> PathGeodesic:
+def _moved(length: Array, c: _Geodesic, move: _Move) -> PathGeodesic:
     """A geodesic of a length (...) after a move, to first order."""
     alpha, beta, gamma, epsilon, eta = (x[..., None] for x in move)
     P, Q = c.P.x + alpha * c.P.t + beta * c.P.b, c.Q.x + epsilon * c.Q.t + eta * c.Q.b
     return PathGeodesic(P, c.P.t + gamma * c.P.b, length + move.epsilon - move.alpha, Q)
 
 
-def _onto_surface(surface: Wrap, moved: tuple[Array, PathGeodesic]) -> PathGeodesic:
-    """The geodesic of a surface near one that is not quite on it."""
-    numbers, x = moved
-    wrap = surface.shaped(numbers)
-    P = wrap.onto(x.P)
-    return PathGeodesic(P, _within_plane(x.t, unit(wrap.normal(P))), x.length, wrap.onto(x.Q))
-
-
-def _within_plane(v: Array, n: Array) -> Array:
-    """(..., 3) the direction of v in the plane across the unit vector n; zero where it has none."""
-    return direction(v - dot(v, n)[..., None] * n)
-
-
 # ---- the linear system ---------------------------------------------------------------------------------------
 
 
-def _moves(route: Route, segments: Sequence[_Segment], downhill: bool = False) -> list[_Move]:
-    """Newton's step for each surface.
+def _moves(route: Route, geodesics: Sequence[tuple[_Geodesic, Array]], downhill: bool = False) -> list[_Move]:
+    """Newton's step for each surface, from the geodesics in the world and whether (...) the path is on each.
 
     Quantities aside are rows (..., k + 1) of the unknowns beta of all surfaces and 1. Surfaces that are not touched
     come last, so that they are no neighbours of others.
     """
     order = [np.where(on, x, np.inf) for on, x in zip(route.on, route.order, strict=True)]
-    found, put_back = in_order(order, _in_world(route, segments))
+    found, put_back = in_order(order, geodesics)
     along, touched = [c for c, _ in found], [on[..., None] for _, on in found]
     *unknowns, one = np.eye(len(along) + 1)
     x, end, b, aside = route.segment.start, route.segment.end, 0.0 * route.segment.start, 0.0 * one

@@ -1,12 +1,13 @@
 """Paths over several surfaces: a segment, where a path touches its surfaces, and in which order.
 
-The unit of length is the segment's size, so that every tolerance is relative. A surface's numbers and pose, and the
-order along the path, are data: one kernel serves all surfaces of a type and quadrant, and every order.
+All points are in the world. What needs the frame of a surface is one function for each type (`call_where`). The unit of
+length is the segment's size, so that every tolerance is relative. A surface's numbers and pose, and the order along the
+path, are data: one kernel serves all surfaces of a type and quadrant, and every order.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add, or_
 from typing import Any, TypeVar
 
@@ -51,42 +52,69 @@ class PlacedSurface:
         return result
 
     def contact(self, ends: Line, line: Line, near: Near | None = None, where: Array | bool = True) -> Contact:
-        """The contact with a path between two points of the surface's frame, `where` (...) it is asked for; elsewhere
-        none. The `line` tells the side."""
+        """The contact with a path between two points, `where` (...) it is asked for; elsewhere none. The `line` tells
+        the side."""
         zero = 0.0 * ends[0]
         begin = Near.unknown(zero[..., 0], ~always(zero[..., 0])) if near is None else near
-        problem = self.numbers, ends, line, begin
-        return call_where(partial(_contact, self.prototype), problem, where, Contact.none(zero))
+        return call_where(_contact, (self, ends, line, begin), where, Contact.none(zero))
+
+    def raised(self, ends: Line, where: Array) -> Line:
+        """Two points, each put onto the surface if it lies inside, `where` (...) this is asked for."""
+        return call_where(_raised, (self, ends), where, ends)
 
     def is_cut(self, line: Line, where: Array) -> Array:
-        """(...) `Wrap.cut` for a line between two points of the surface's frame, `where` it is asked for."""
-        return call_where(partial(_cut, self.prototype), (self.numbers, line), where, ~always(line[0][..., 0]))
+        """(...) `Wrap.cut` for a line between two points, `where` it is asked for."""
+        return call_where(_cut, (self, line), where, ~always(line[0][..., 0]))
+
+    def is_crossed(self, line: Line, where: Array) -> Array:
+        """(...) `Wrap.crossed` for a line between two points, `where` it is asked for."""
+        return call_where(_crossed, (self, line), where, ~always(line[0][..., 0]))
+
+    def holds(self, x: Array) -> Array:
+        """(...) whether a point (..., 3) lies inside."""
+        return self.wrap.holds(self.seen(x))
 
 
-def _contact(surface: Wrap, problem: tuple[Array, Line, Line, Near]) -> Contact:
-    numbers, (A, B), line, near = problem
-    c = surface.shaped(numbers).contact(A, B, line, near=near)
-    missed = np.minimum(c.missed + 0.0 * c.arc, MAX_DISTANCE_M)
-    return Contact(c.on, c.P, c.Q, c.arc, c.inside, np.minimum(c.jump, MAX_DISTANCE_M), missed, 0.0 * c.arc)
+def _contact(problem: tuple[PlacedSurface, Line, Line, Near]) -> Contact:
+    placed, *lines, near = problem
+    (A, B), line = ((placed.seen(x), placed.seen(y)) for x, y in lines)
+    near = replace(near, P=placed.seen(near.P), Q=placed.seen(near.Q))
+    c = placed.wrap.contact(A, B, line, near=near)
+    P, Q, missed = placed.in_world(c.P), placed.in_world(c.Q), np.minimum(c.missed + 0.0 * c.arc, MAX_DISTANCE_M)
+    return Contact(c.on, P, Q, c.arc, c.inside, np.minimum(c.jump, MAX_DISTANCE_M), missed)
 
 
-def _cut(surface: Wrap, problem: tuple[Array, Line]) -> Array:
-    numbers, (A, B) = problem
-    return surface.shaped(numbers).cut(A, B)
+def _raised(problem: tuple[PlacedSurface, Line]) -> Line:
+    placed, ends = problem
+    A, B = (np.where(placed.holds(x)[..., None], placed.in_world(placed.wrap.onto(placed.seen(x))), x) for x in ends)
+    return A, B
+
+
+def _cut(problem: tuple[PlacedSurface, Line]) -> Array:
+    placed, (A, B) = problem
+    return placed.wrap.cut(placed.seen(A), placed.seen(B))
+
+
+def _crossed(problem: tuple[PlacedSurface, Line]) -> Array:
+    placed, (A, B) = problem
+    return placed.wrap.crossed(placed.seen(A), placed.seen(B))
 
 
 @frozen
 class Segment:
     """A segment of a path: its start and end (..., 3), and the surfaces between.
 
-    acts: whether (...) each surface acts. opposite: for each surface that divides, whether (...) the path passes it on
-    the side opposite to that of the straight line between the ends.
+    acts      whether (...) each surface acts
+    free      whether (...) each acts, and no end of the segment lies inside
+    opposite  for each surface that divides, whether (...) the path passes it on the side opposite to that of the
+              straight line between the ends
     """
 
     start: Array
     end: Array
     surfaces: tuple[PlacedSurface, ...]
     acts: Flags
+    free: Flags = ()
     opposite: Flags = ()
 
     @property
@@ -107,35 +135,28 @@ class Segment:
     def passes_over(self, inside: Sequence[Array]) -> Array:
         """(...) whether a path passes a surface over, since its neighbours on the path lie `inside` (...), not the
         ends, as for every path."""
-        over = ~always(self.start[..., 0])
-        for placed, x in zip(self.surfaces, inside, strict=True):
-            start, end = placed.seen(self.start), placed.seen(self.end)
-            over = over | (x & ~placed.wrap.holds(start) & ~placed.wrap.holds(end))
-        return over
+        return reduce(or_, [x & free for x, free in zip(inside, self.free, strict=True)])
 
     def inside_another(self, number: int, x: Array, active: Flags) -> Array:
         """(...) whether a point (..., 3) lies inside an `active` (...) surface other than the one of this number."""
-        others = [
-            placed.wrap.holds(placed.seen(x)) & active[i] for i, placed in enumerate(self.surfaces) if i != number
-        ]
+        others = [placed.holds(x) & active[i] for i, placed in enumerate(self.surfaces) if i != number]
         return reduce(or_, others, ~always(x[..., 0]))
 
     def line(self, number: int) -> tuple[Array, Array]:
-        """Two points (..., 3), in the frame of the surface of this number, whose line tells the side if it divides.
+        """Two points (..., 3) whose line tells the side of the surface of this number if it divides.
 
-        They are the ends, or for the opposite side the reflections of the ends in the origin.
+        They are the ends, or for the opposite side the reflections of the ends in its origin.
         """
-        A, B = (self.surfaces[number].seen(x) for x in (self.start, self.end))
+        A, B = self.start, self.end
         if number not in self.dividing:
             return A, B
-        sign = np.where(self.opposite[self.dividing.index(number)], -1.0, 1.0)[..., None]
-        return sign * A, sign * B
+        opposite, center = self.opposite[self.dividing.index(number)][..., None], self.surfaces[number].origin
+        return np.where(opposite, 2.0 * center - A, A), np.where(opposite, 2.0 * center - B, B)
 
 
 @frozen
 class Route:
-    """Where a path touches the surfaces of a segment: contacts in the surfaces' frames, and in which order it comes to
-    them."""
+    """Where a path touches the surfaces of a segment: contacts in the world, and in which order it comes to them."""
 
     segment: Segment
     contacts: tuple[Contact, ...]
@@ -148,17 +169,14 @@ class Route:
 
     @property
     def tangent_points(self) -> tuple[list[Array], list[Array]]:
-        """(..., 3) each, in the world, where the path comes onto the surfaces, and where it leaves them."""
-        pairs = list(zip(self.segment.surfaces, self.contacts, strict=True))
-        return [placed.in_world(c.P) for placed, c in pairs], [placed.in_world(c.Q) for placed, c in pairs]
+        """(..., 3) each, where the path comes onto the surfaces, and where it leaves them."""
+        return [c.P for c in self.contacts], [c.Q for c in self.contacts]
 
     def neighbours(self, number: int) -> tuple[Array, Array]:
-        """(..., 3) each, in the frame of a surface: where the path leaves the surface before it and reaches the next
-        one, or the ends."""
-        placed, (P, Q) = self.segment.surfaces[number], self.tangent_points
+        """(..., 3) each: where the path leaves the surface before a surface and reaches the next one, or the ends."""
+        P, Q = self.tangent_points
         A = before(self.order, self.on, number, Q, self.segment.start)
-        B = after(self.order, self.on, number, P, self.segment.end)
-        return placed.seen(A), placed.seen(B)
+        return A, after(self.order, self.on, number, P, self.segment.end)
 
     def contact(
         self,
@@ -175,10 +193,10 @@ class Route:
         """
         placed, c, never = self.segment.surfaces[number], self.contacts[number], ~always(self.segment.start[..., 0])
         near = Near(c.P, c.Q, c.arc, never | known, never | rough)
-        A, B = self.neighbours(number)
+        acts, ends = self.segment.acts[number] & where, self.neighbours(number)
         if raised:
-            A, B = (np.where(placed.wrap.holds(x)[..., None], placed.wrap.onto(x), x) for x in (A, B))
-        return placed.contact((A, B), self.segment.line(number), near, self.segment.acts[number] & where)
+            ends = placed.raised(ends, acts)
+        return placed.contact(ends, self.segment.line(number), near, acts)
 
     def touching(self, number: int, contact: Contact) -> "Route":
         """The path with another contact of a surface."""
@@ -265,12 +283,12 @@ def _passed(asked: tuple[Route, Flags]) -> Passed:
     lines = [(Q[j], behind[j][..., :3], on[j]) for j in range(count + 1)]
     outside, found, through, done = [], [], [], never
     for i, placed in enumerate(segment.surfaces, start=1):
-        free = active[i - 1] & ~placed.wrap.holds(placed.seen(start)) & ~placed.wrap.holds(placed.seen(end))
+        free = active[i - 1] & segment.free[i - 1]
         own, rank, met = before(order, on, i, numbers, numbers[0])[..., 0], order[i], never
         for j, (a, b, here) in enumerate(lines):
             if j != i:
                 asked_here = free & here & (own != order[j]) & ~met & ~done
-                cut = placed.is_cut((placed.seen(a), placed.seen(b)), asked_here)
+                cut = placed.is_cut((a, b), asked_here)
                 rank, met = np.where(cut, (order[j] + behind[j][..., 3]) / 2.0, rank), met | cut
         outside.append(free)
         found.append(rank)
@@ -291,7 +309,7 @@ def _crosses(route: Route, outside: Sequence[Array], lines: Sequence[tuple[Array
         if placed.prototype.ahead is not None or placed.prototype.ring:
             pieces = [x for j, x in enumerate(zip(*route.tangent_points, route.on, strict=True)) if j != i]
             for a, b, here in [*pieces, *(lines if placed.prototype.ring else ())]:
-                found = found | (free & here & placed.wrap.crossed(placed.seen(a), placed.seen(b)))
+                found = found | placed.is_crossed((a, b), free & here)
     return found
 
 

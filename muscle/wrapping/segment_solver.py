@@ -23,7 +23,7 @@ from .descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from .newton import moving_contacts, pencil_width
 from .route import Flags, Order, PlacedSurface, Route, Segment, differs, first_of, passed, ranks, touches_several
 from .single_surface_contact import Meeting, Poses, Site
-from .surfaces.base import Contact, Wrap
+from .surfaces.base import Contact, Line, Wrap
 from .surfaces.planar_paths import Chord
 from .surfaces.vectors import always, differ, nearest, size
 
@@ -38,20 +38,28 @@ NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside 
 
 @frozen
 class Piece:
-    """A solved segment: contacts in their bodies' frames, with their order along the path (`Contact.place`).
+    """A solved segment.
 
-    unsolved (...): the path may not be the shortest, since a solver did not converge.
+    contacts  in the frames of the surfaces' bodies
+    order     (...) each, the order along the path: the less, the sooner it comes to the surface
+    unsolved  (...) whether the path may not be the shortest, since a solver did not converge
     """
 
     wraps: tuple[Wrap, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    order: tuple[Array | float, ...] = ()
     unsolved: Array | bool = False
+
+    @property
+    def in_order(self) -> list[tuple[Contact, Array | float]]:
+        """The contacts, each with its order along the path."""
+        return list(zip(self.contacts, self.order, strict=True))
 
 
 def over_one_surface(meeting: Meeting) -> Piece:
     """The segment over one surface, which is solved."""
     contact = meeting.result
-    return Piece((meeting.wrap,), (contact,), np.logical_not(contact.missed <= MAX_RESIDUAL))
+    return Piece((meeting.wrap,), (contact,), (0.0,), np.logical_not(contact.missed <= MAX_RESIDUAL))
 
 
 def over_surfaces(
@@ -77,14 +85,17 @@ def over_surfaces(
     segment, given = _problem(numbers, meetings, start, end, poses, slots)
     none = Contact.none(0.0 * segment.start)
     asked = ~none.on & reduce(or_, [m.touches for m in meetings])
-    found, unsolved = call_where(_solved, (segment, given), asked, ((none,) * len(slots), none.on))
-    moving = moving_contacts(Route(segment, found, tuple(as_array(c.place) for c in found)))
+    nothing = (none,) * len(slots), (none.arc,) * len(slots), none.on
+    found, order, unsolved = call_where(_solved, (segment, given), asked, nothing)
+    moving = moving_contacts(segment, found, order)
     contacts = []
     for k, m in zip(numbers, meetings, strict=True):
         c, rows = moving[k], np.stack(_axes(m.wrap), axis=-2)
         P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
-        contacts.append(choose(asked, replace(c, P=P, Q=Q), m.straight))
-    return Piece(tuple(wraps), tuple(contacts), unsolved)
+        straight = m.straight  # a path that is not searched touches nothing
+        inside, jump = choose(asked, (c.inside, c.jump), (straight.inside, straight.jump))
+        contacts.append(replace(c, P=P, Q=Q, inside=inside, jump=jump))
+    return Piece(tuple(wraps), tuple(contacts), tuple(order[k] for k in numbers), unsolved)
 
 
 def _problem(
@@ -111,19 +122,20 @@ def _problem(
     return Segment(A, B, tuple(surfaces), tuple(acts)), tuple(given)
 
 
-def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]:
-    """The contacts of a piece that meets surfaces, in their frames, and whether (...) it is unsolved."""
+def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Order, Array]:
+    """The contacts of a piece that meets surfaces, in their frames, their order, and whether (...) it is unsolved."""
     segment, order, scale, turned = _normalized(*problem)
     never, none = ~always(scale), Contact.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
-    asked = [segment.acts[i] & own.wrap.meets(*segment.line(i)) for i, own in enumerate(segment.surfaces)]
+    ends = [(own.seen(segment.start), own.seen(segment.end)) for own in segment.surfaces]
+    asked = [acts & own.wrap.meets(*x) for own, acts, x in zip(segment.surfaces, segment.acts, ends, strict=True)]
     contacts = [route.contact(i, x | (never if segment.types[i].solved else ~never)) for i, x in enumerate(asked)]
-    alone = tuple(_Alone.of(segment, i, c) for i, c in enumerate(contacts))
+    alone = tuple(_Alone.of(segment, c) for c in contacts)
     over = [x & c.on for x, c in zip(_longest(alone), contacts, strict=True)]
     one = reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
     longer = never
-    for placed, x, c in zip(segment.surfaces, over, contacts, strict=True):
-        longer = longer | (x & placed.wrap.on_longer_way(placed.seen(segment.start), placed.seen(segment.end), c.P))
+    for placed, line, x, c in zip(segment.surfaces, ends, over, contacts, strict=True):
+        longer = longer | (x & placed.wrap.on_longer_way(*line, placed.seen(c.P)))
     lone = replace(route, contacts=tuple(choose(x, c, none) for x, c in zip(over, contacts, strict=True)))
     if segment.dividing or _in_given_order(segment):
         one = one & ~longer
@@ -137,11 +149,12 @@ def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]
     best, doubtful = call_where(_searched, (segment, alone, order), searched, (nothing, never))
     route = Route(segment, *choose(searched, (best.contacts, best.order), (tuple(contacts), order)))
     found, unit = [], scale[..., None]
-    for c, through, place in zip(_near_planes(route), best.through, route.order, strict=True):
-        jump = np.where(doubtful[..., None], 0.0, unit * c.jump)
-        c = Contact(c.on, unit * c.P, unit * c.Q, scale * c.arc, c.inside | through, jump, c.missed, place)
+    for placed, c, through in zip(segment.surfaces, _near_planes(route), best.through, strict=True):
+        jump, (P, Q) = np.where(doubtful[..., None], 0.0, unit * c.jump), (unit * placed.seen(x) for x in (c.P, c.Q))
+        c = Contact(c.on, P, Q, scale * c.arc, c.inside | through, jump, c.missed)
         found.append(choose(turned, c.reversed, c))
-    return tuple(found), searched & best.unsolved
+    order = tuple(np.where(turned, -place, place) for place in route.order)
+    return tuple(found), order, searched & best.unsolved
 
 
 def _beside(route: Route, where: Array) -> tuple[list[Contact], Array]:
@@ -215,12 +228,13 @@ def _normalized(segment: Segment, given: Order) -> tuple[Segment, Order, Array, 
         PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in segment.surfaces
     )
     opposite = (~always(scale),) * len(segment.dividing)
+    free = tuple(on & ~(p.holds(start) | p.holds(end)) for on, p in zip(segment.acts, surfaces, strict=True))
     if _in_given_order(segment):
         order = tuple(np.where(turned, float(len(given) - 1) - x, x) for x in given)
     else:
         middles = [p.in_world(p.wrap.middle(p.seen(start), p.seen(end))) for p in surfaces]
         order = ranks([dot(x - start, end - start) for x in middles])
-    return Segment(start, end, surfaces, segment.acts, opposite), order, scale, turned
+    return Segment(start, end, surfaces, segment.acts, free, opposite), order, scale, turned
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
@@ -258,11 +272,10 @@ class _Alone:
     length: Array
 
     @classmethod
-    def of(cls, segment: Segment, number: int, c: Contact) -> "_Alone":
-        """From the contact of the surface of this number with the straight line between the ends."""
-        placed = segment.surfaces[number]
-        A, B = placed.seen(segment.start), placed.seen(segment.end)
-        return cls(replace(c, arc=0.0 * c.arc), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
+    def of(cls, segment: Segment, c: Contact) -> "_Alone":
+        """From the contact of a surface with the straight line between the ends."""
+        length = size(c.P - segment.start) + c.arc + size(segment.end - c.Q)
+        return cls(replace(c, arc=0.0 * c.arc), np.where(c.on, length, 0.0))
 
 
 @frozen
@@ -354,9 +367,8 @@ def _goes_on(search: _Search) -> Array:
 def _over_one(segment: Segment, number: int) -> _Alone:
     """The path over the surface of this number alone, which has a closed form."""
     placed = segment.surfaces[number]
-    ends = placed.seen(segment.start), placed.seen(segment.end)
-    c = placed.contact(ends, segment.line(number), where=segment.acts[number])
-    return _Alone.of(segment, number, c)
+    c = placed.contact((segment.start, segment.end), segment.line(number), where=segment.acts[number])
+    return _Alone.of(segment, c)
 
 
 def _tried(search: _Search, starts: _Starts) -> _Search:
@@ -496,17 +508,14 @@ def _in_plane(route: Route, number: Array, where: Array) -> tuple[Route, Array]:
     path touches the other surfaces where the shortest paths to its tangent points do. On the side opposite to that of
     the path it touches them as before, since the surface may hold its neighbours there.
     """
-    segment, none, never, mine = route.segment, Contact.none(0.0 * route.segment.start), ~always(number), {}
-    A, B, axes, turn, acts = segment.start, segment.end, 1.0 + 0.0 * segment.start, number, never
+    segment, guess, mine, asked = route.segment, Contact.none(0.0 * route.segment.start), {}, ~always(number)
     for k, i in enumerate(segment.round):
-        half_axes, first = segment.surfaces[i].wrap.half_axes, float(TURNS * k)
-        assert half_axes is not None  # the surface is round
-        mine[i] = where & (number >= first) & (number < first + TURNS)
-        problem = *route.neighbours(i), half_axes
-        A, B, axes = (np.where(mine[i][..., None], x, y) for x, y in zip(problem, (A, B, axes), strict=True))
-        turn, acts = np.where(mine[i], (number - first + 1.0) / PLANES, turn), acts | (mine[i] & segment.acts[i])
-    guess = call_where(_plane_path, (A, B, turn, axes), acts, none)
-    start, asked = route, guess.on & (turn != OPPOSITE)
+        plane = number - float(TURNS * k)
+        mine[i] = where & (plane >= 0.0) & (plane < float(TURNS))
+        problem = segment.surfaces[i], route.neighbours(i), (plane + 1.0) / PLANES
+        guess = call_where(_plane_path, problem, mine[i] & segment.acts[i], guess)
+        asked = asked | (mine[i] & (plane + 1.0 != OPPOSITE * PLANES))
+    start, asked = route, guess.on & asked
     for i, here in mine.items():
         start = start.touching(i, choose(here, guess, start.contacts[i]))
     for j in range(len(route.contacts)):
@@ -515,22 +524,23 @@ def _in_plane(route: Route, number: Array, where: Array) -> tuple[Route, Array]:
     return start, guess.on
 
 
-def _plane_path(plane: tuple[Array, Array, Array, Array]) -> Contact:
-    """Where a plane path meets a surface, in its frame. It is `on` where the straight line between its ends runs into
-    the surface.
+def _plane_path(plane: tuple[PlacedSurface, Line, Array]) -> Contact:
+    """Where a plane path meets a surface. It is `on` where the straight line between its ends runs into the surface.
 
-    plane  the ends (..., 3), the turn (...) of the plane from the one through the centre, as a part of a turn, and the
-           surface's half axes (..., 3)
+    plane  the surface, the ends (..., 3), and the turn (...) of the plane from the one through the centre, as a part of
+           a turn
     """
-    A, B, turn, axes = plane
-    a, b, angle = A / axes, B / axes, 2 * np.pi * turn
+    placed, (A, B), turn = plane
+    axes = placed.wrap.half_axes
+    assert axes is not None  # the surface is round
+    a, b, angle = placed.seen(A) / axes, placed.seen(B) / axes, 2 * np.pi * turn
     x = nearest(a, b)
     through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
     a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
     chord = Chord.between(a, b, axes)
     path = chord.path_at(np.cos(angle), np.sin(angle))
-    P, Q = chord.ends_of(path)
-    return replace(Contact.none(0.0 * A), on=through, P=P * axes, Q=Q * axes, arc=path.arc)
+    P, Q = (placed.in_world(x * axes) for x in chord.ends_of(path))
+    return replace(Contact.none(0.0 * A), on=through, P=P, Q=Q, arc=path.arc)
 
 
 # ---- flags ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 
 from .newton import moving_contacts
-from .route import PlacedSurface, Route, Segment
+from .route import PlacedSurface, Segment
 from .surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
 from .surfaces.vectors import always, size
 
@@ -111,7 +111,7 @@ class Meeting:
         numbers = np.broadcast_to(wrap.numbers(), (*batch, wrap.numbers().shape[-1]), subok=True)
         surface = PlacedSurface(np.broadcast_to(np.eye(3), (*batch, 3, 3)), 0.0 * A, numbers, wrap.prototype)
         c = surface.contact((A, B), (A, B), where=asked)
-        (c,) = moving_contacts(Route(Segment(A, B, (surface,), (asked,)), (c,), (0.0 * c.arc,)))
+        (c,) = moving_contacts(Segment(A, B, (surface,), (asked,)), (c,), (0.0 * c.arc,))
         jump = np.where(asked[..., None], c.jump, straight.jump)
         return replace(self, contact=_placed(wrap, replace(c, jump=jump)))
 

@@ -24,7 +24,7 @@ Line = tuple[Any, Any]  # two points
 
 @frozen
 class Contact:
-    """How a path meets a surface, in the surface's frame or, from `Wrap.in_body`, in its body's.
+    """How a path meets a surface, in the surface's frame, in that of its body, or in the world.
 
     on      (...) whether the path touches it; where not, the rest has no meaning but is finite
     P, Q    (..., 3) [m] where the path comes onto the surface and where it leaves
@@ -33,7 +33,6 @@ class Contact:
     jump    (..., 2) [m] about how far each end of the path would have to move by itself to make the length jump,
             infinite where it cannot
     missed  (...) how far a solver is from its solution, or would be if the path touched; zero for a closed form
-    place   (...) where the path comes to it, among the surfaces between the same two points: the less, the sooner
     """
 
     on: Array
@@ -43,18 +42,17 @@ class Contact:
     inside: Array
     jump: Array
     missed: Array | float = 0.0
-    place: Array | float = 0.0
 
     @classmethod
     def none(cls, zero: Array) -> "Contact":
         """No contact, all fields arrays; zero (..., 3)."""
         number, never = zero[..., 0], ~always(zero[..., 0])
-        return cls(never, zero, zero, number, never, zero[..., :2] + MAX_DISTANCE_M, number, number)
+        return cls(never, zero, zero, number, never, zero[..., :2] + MAX_DISTANCE_M, number)
 
     @property
     def reversed(self) -> "Contact":
         """That of the path from its other end."""
-        return replace(self, P=self.Q, Q=self.P, jump=self.jump[..., ::-1], place=-self.place)
+        return replace(self, P=self.Q, Q=self.P, jump=self.jump[..., ::-1])
 
     def passed_over(self, where: Array) -> "Contact":
         """The same without contact where the condition holds, and reported as passed over where there would be one."""
@@ -63,7 +61,7 @@ class Contact:
 
 @frozen
 class Near:
-    """Where a solver begins, in the surface's frame.
+    """Where a solver begins, in the frame of the contact.
 
     P, Q   (..., 3) of a contact that is nearly right, where `known`
     arc    (...) of that contact
