@@ -250,6 +250,8 @@ class NaturalSpline(InPieces):
     def _pieces(self) -> tuple[Array, Array, Array]:
         """Where the pieces begin (k,), their origins (k,), and their coefficients (powers, k), the constants first; the
         two ends among them."""
+        if self.degree == 3:
+            return _cubic(self)
         m = (self.degree + 1) // 2
         free = [(order, 0.0) for order in range(m, 2 * m - 1)]
         return _spline(self, self.degree, [free, free] if free else None, m)
@@ -264,6 +266,32 @@ def _spline(points: InPieces, degree: int, ends: list[Any] | None, m: int) -> tu
         taylor = spline(points.x, nu=order) / factorial(order) if order else points.y  # exactly
         left, right = (taylor[0], taylor[-1]) if order < m else (0.0, 0.0)
         coefficients.append([left, *taylor[:-1], right])
+    return np.array([-np.inf, *points.x]), np.array([points.x[0], *points.x]), np.array(coefficients)
+
+
+def _cubic(points: InPieces, thirds: Sequence[float] | None = None) -> tuple[Array, Array, Array]:
+    """`_pieces` of the cubic spline through points, straight outside. Its second derivatives vanish at the ends, unless
+    the third ones in the first and in the last piece are given.
+
+    Its second derivatives M obey h M0 + 2 (h + k) M1 + k M2 = 6 (change of the slopes), with h and k the lengths of two
+    pieces. Importing SciPy's splines takes longer than all splines of a model.
+    """
+    h, y = np.diff(points.x), np.array(points.y)
+    slopes, beside = np.diff(y) / h, 0.0 if thirds is None else -1.0
+    first, last = (0.0, 0.0) if thirds is None else (-h[0] * thirds[0], h[-1] * thirds[1])
+    below, above = [*h[:-1], beside], [beside, *h[1:]]
+    diagonal, right = [1.0, *2.0 * (h[:-1] + h[1:]), 1.0], [first, *6.0 * np.diff(slopes), last]
+    for k, number in enumerate(below):
+        factor = number / diagonal[k]
+        diagonal[k + 1] -= factor * above[k]
+        right[k + 1] -= factor * right[k]
+    M = [right[-1] / diagonal[-1]]
+    for k in reversed(range(len(above))):
+        M.insert(0, (right[k] - above[k] * M[0]) / diagonal[k])
+    before, after = np.array(M[:-1]), np.array(M[1:])
+    begin, end = slopes - h * (2.0 * before + after) / 6.0, slopes[-1] + h[-1] * (M[-2] + 2.0 * M[-1]) / 6.0
+    bent = [[0.0, *row, 0.0] for row in (before / 2.0, (after - before) / (6.0 * h))]
+    coefficients = [[y[0], *y], [begin[0], *begin, end], *bent]
     return np.array([-np.inf, *points.x]), np.array([points.x[0], *points.x]), np.array(coefficients)
 
 
@@ -298,8 +326,8 @@ class SimmSpline(InPieces):
         """As of a natural spline."""
         if len(self.x) < 4:
             return _spline(self, len(self.x) - 1, None, 2)
-        ends = [[(3, _third(np.array(self.x[part]), np.array(self.y[part])))] for part in (slice(4), slice(-4, None))]
-        return _spline(self, 3, ends, 2)
+        ends = slice(4), slice(-4, None)
+        return _cubic(self, [_third(np.array(self.x[part]), np.array(self.y[part])) for part in ends])
 
     @property
     def as_line(self) -> tuple[float, float] | None:
