@@ -6,7 +6,8 @@ needed. The columns into which a record is packed there, and a last one that say
 module's own matter.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral
@@ -21,7 +22,7 @@ from myoquat.kernels.symbolic.records import Structure, arrays_if_alike, arrays_
 from myoquat.kernels.symbolic.terms import Term
 from myoquat.kernels.tracing.adjoints import no_derivative
 from myoquat.kernels.tracing.context import pending_constructs, shared_trace
-from myoquat.kernels.tracing.tape import Apply, Ends, OfLoop, PlacedConstruct, Shape, Traced
+from myoquat.kernels.tracing.tape import Apply, Ends, OfLoop, PlacedConstruct, Shape, Tape, Traced
 from myoquat.kernels.tracing.trace import name_of, trace
 
 MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
@@ -30,19 +31,28 @@ Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
 
 
-def _traced_step(step: Step, state: int, constants: int) -> tuple[Traced, list[Term]]:
-    """A step traced once for all loops that share it, and the terms of the formula around it that it closes over.
-    These are further constants. A step that closes over any is traced for its loop alone."""
+_Step = tuple[Traced, list[int], list[Term]]
+
+
+def _traced_step(step: Step, state: int, constants: int) -> _Step:
+    """A step of the constants that it needs, the numbers of these, and the terms of the formula around it that it
+    closes over, which are further constants. It is traced once for all loops that share it, but one that closes over
+    any for its loop alone."""
     closed: list[Term] = []
 
-    def traced() -> Traced:
-        return trace(step, {"state": state, "constants": constants}, {"state": state}, f"{_name_of(step)}_step", closed)
+    def traced() -> tuple[Traced, list[int]]:
+        shapes = {"state": state, "constants": constants}
+        found = trace(step, shapes, {"state": state}, f"{_name_of(step)}_step", closed)
+        end = state + constants + len(closed)
+        used = sorted({int(x.number) for x in found.tape.nodes if x.operation == "input" and state <= x.number < end})
+        numbers = dict(zip([*range(state), *used, *range(end, found.tape.inputs)], itertools.count(), strict=False))
+        nodes = [x._replace(number=numbers[int(x.number)]) if x.operation == "input" else x for x in found.tape.nodes]
+        inputs: dict[str, Shape] = {"state": (state,), "constants": (len(used),)}
+        tape, signature = Tape(nodes, found.tape.outputs, len(numbers)), replace(found.signature, inputs=inputs)
+        return replace(found, tape=tape, signature=signature), [k - state for k in used]
 
-    found = shared_trace("steps", (*_parts(step), state, constants), MAX_STEPS_KEPT, traced, lambda: not closed)
-    if not closed:
-        return found, closed
-    inputs: dict[str, Shape] = {"state": (state,), "constants": (constants + len(closed),)}
-    return replace(found, signature=replace(found.signature, inputs=inputs)), closed
+    key = *_parts(step), state, constants
+    return *shared_trace("steps", key, MAX_STEPS_KEPT, traced, lambda: not closed), closed
 
 
 def _name_of(step: Any) -> str:
@@ -161,15 +171,21 @@ def while_loop(
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
     step = partial(_packed_step, cond if again else None, body, *shapes)
     start, constants = [*_flat(arrays), *[1.0] * again], _flat(given)
-    make: Callable[[], tuple[Traced, list[Term]]] = partial(_traced_step, step, len(start), len(constants))
+    make: Callable[[], _Step] = partial(_traced_step, step, len(start), len(constants))
     flat = list(np.asarray(result).flat)
     parts = _parts(step)
     if any(getattr(part, "__closure__", None) or hasattr(part, "__self__") or is_term(part) for part in parts):
         traced = make()  # now, since what it closes over goes in
-        constants += traced[1]
+        constants += traced[2]
         make = lambda: traced  # noqa: E731
+
+    def needed(_: Set[Term]) -> PlacedConstruct:
+        found, used, _ = make()
+        operands = [*start, *(constants[k] for k in used), chosen]
+        return PlacedConstruct(operands, flat, lambda: WhileLoop(found, max_steps), _name_of(body))
+
     operands = [*start, *constants, chosen]
-    pending.append(PlacedConstruct(operands, flat, lambda: WhileLoop(make()[0], max_steps), _name_of(body)))
+    pending.append(PlacedConstruct(operands, flat, lambda: needed(set()).traced(), _name_of(body), needed))
     found: State = shapes[0].unpacked(result)
     return found
 

@@ -55,17 +55,18 @@ def trace(
     around = unmoved_solutions.get()
     unmoved = [] if around is None else around
     tokens = pending_constructs.set(pending), memoized_results.set({}), unmoved_solutions.set(unmoved)
-    try:
-        with sharing():
+    with sharing():
+        try:
             named = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
-    finally:
-        pending_constructs.reset(tokens[0])
-        memoized_results.reset(tokens[1])
-        unmoved_solutions.reset(tokens[2])
+        finally:
+            pending_constructs.reset(tokens[0])
+            memoized_results.reset(tokens[1])
+            unmoved_solutions.reset(tokens[2])
+        results = [x for value in named.values() for x in np.asarray(value).flat]
+        needed = needed_constructs(results, pending)
+        inner = tuple(construct.traced() for construct in needed)
     signature = Signature(name, shapes, {key: value.shape for key, value in named.items()})
     operands = [x for array in symbols.values() for x in np.asarray(array).flat]
-    results = [x for value in named.values() for x in np.asarray(value).flat]
-    needed = needed_constructs(results, pending)
     given = [x for construct in needed for x in construct.results]
     results += [x for construct in needed for x in construct.operands]
     if closed is not None:
@@ -74,8 +75,7 @@ def trace(
         tape = tape_of(tracer, [*operands, *(closed or ()), *given], results, closed or ())
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
-    with sharing():
-        return Traced(tape, signature, tuple(construct.traced() for construct in needed), moves=not unmoved)
+    return Traced(tape, signature, inner, moves=not unmoved)
 
 
 def needed_constructs(results: Sequence[Any], pending: Sequence[PlacedConstruct]) -> list[PlacedConstruct]:

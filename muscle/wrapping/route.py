@@ -7,7 +7,7 @@ path, are data: one kernel serves all surfaces of a type and quadrant, and every
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add, or_
 from typing import Any, TypeVar
 
@@ -51,16 +51,14 @@ class PlacedSurface:
         result: Array = self.origin + vecmat(x, self.axes)
         return result
 
-    def contact(self, ends: Line, line: Line, near: Near | None = None, where: Array | bool = True) -> Contact:
+    def contact(
+        self, ends: Line, line: Line, near: Near | None = None, where: Array | bool = True, raised: bool = False
+    ) -> Contact:
         """The contact with a path between two points, `where` (...) it is asked for; elsewhere none. The `line` tells
-        the side."""
+        the side. If `raised`, a point inside the surface is put onto it."""
         zero = 0.0 * ends[0]
         begin = Near.unknown(zero[..., 0], ~always(zero[..., 0])) if near is None else near
-        return call_where(_contact, (self, ends, line, begin), where, Contact.none(zero))
-
-    def raised(self, ends: Line, where: Array) -> Line:
-        """Two points, each put onto the surface if it lies inside, `where` (...) this is asked for."""
-        return call_where(_raised, (self, ends), where, ends)
+        return call_where(partial(_contact, raised), (self, ends, line, begin), where, Contact.none(zero))
 
     def is_cut(self, line: Line, where: Array) -> Array:
         """(...) `Wrap.cut` for a line between two points, `where` it is asked for."""
@@ -75,19 +73,15 @@ class PlacedSurface:
         return self.wrap.holds(self.seen(x))
 
 
-def _contact(problem: tuple[PlacedSurface, Line, Line, Near]) -> Contact:
+def _contact(raised: bool, problem: tuple[PlacedSurface, Line, Line, Near]) -> Contact:
     placed, *lines, near = problem
     (A, B), line = ((placed.seen(x), placed.seen(y)) for x, y in lines)
+    if raised:
+        A, B = (np.where(placed.wrap.holds(x)[..., None], placed.wrap.onto(x), x) for x in (A, B))
     near = replace(near, P=placed.seen(near.P), Q=placed.seen(near.Q))
     c = placed.wrap.contact(A, B, line, near=near)
     P, Q, missed = placed.in_world(c.P), placed.in_world(c.Q), np.minimum(c.missed + 0.0 * c.arc, MAX_DISTANCE_M)
     return Contact(c.on, P, Q, c.arc, c.inside, np.minimum(c.jump, MAX_DISTANCE_M), missed)
-
-
-def _raised(problem: tuple[PlacedSurface, Line]) -> Line:
-    placed, ends = problem
-    A, B = (np.where(placed.holds(x)[..., None], placed.in_world(placed.wrap.onto(placed.seen(x))), x) for x in ends)
-    return A, B
 
 
 def _cut(problem: tuple[PlacedSurface, Line]) -> Array:
@@ -193,10 +187,8 @@ class Route:
         """
         placed, c, never = self.segment.surfaces[number], self.contacts[number], ~always(self.segment.start[..., 0])
         near = Near(c.P, c.Q, c.arc, never | known, never | rough)
-        acts, ends = self.segment.acts[number] & where, self.neighbours(number)
-        if raised:
-            ends = placed.raised(ends, acts)
-        return placed.contact(ends, self.segment.line(number), near, acts)
+        acts = self.segment.acts[number] & where
+        return placed.contact(self.neighbours(number), self.segment.line(number), near, acts, raised)
 
     def touching(self, number: int, contact: Contact) -> "Route":
         """The path with another contact of a surface."""
