@@ -17,6 +17,7 @@ from typing import TypeAlias
 from .ir import Builder, Module
 
 BLOCKS_PER_CALL = 64  # of W states that go together: of 512 enough need a rare step to fill the registers with them
+_MOVED_AT_ONCE = 4  # numbers, of which reading and writing overlap
 _HEADER_BYTES = 64  # at the beginning of a loop's frame: how many states go on, and which of them moved last, 8 each
 
 Blocks: TypeAlias = tuple[str, str | int]  # of an array: the address of the first, and the bytes from block to block
@@ -66,7 +67,8 @@ def block_loop(module: Module, arrays: int) -> str:
 def _ended(module: Module) -> str:
     """`void name(ptr left, i64 count, i1 all, ...)`: of so many states, those whose flag is zero, or all, become
     results in the lanes from which they came, at once in blocks that did not move. How many go on is stored at `left`.
-    The last of these move, with their constants and origins, into the lanes of the others before that many."""
+    The last of these move into the lanes of the others before that many: the first numbers of their states that the
+    step reads (`read`), their constants and origins."""
 
     def write(b: Builder) -> None:
         def at(name: str, block: str, within: str = "0") -> str:
@@ -124,19 +126,24 @@ def _ended(module: Module) -> str:
                 found: list[tuple[str, str]] = []
                 with b.going(stands):
                     pass
-                for name, length in (("states", "%state"), ("constants", "%given"), ("origins", "1")):
+                for name, length in (("states", "%read"), ("constants", "%given"), ("origins", "1")):
                     _move(b, at(name, *found[0]), at(name, block, within), length)
 
     arrays = ("flags", "states", "constants", "origins", "result")
-    head = "ptr %left, i64 %count, i1 %all, i64 %state, i64 %given"
+    head = "ptr %left, i64 %count, i1 %all, i64 %state, i64 %read, i64 %given"
     return _function(module, "lanes_ended", head + handed([(f"%{x}", f"%{x}_stride") for x in arrays]), write)
 
 
 def _move(b: Builder, source: str, target: str, length: str, llvm_type: str = "double") -> None:
     """So many numbers of a lane, or of all lanes of a block, from address to address."""
-    size = 8 * b.lanes
-    with b.loop(0, b.let(f"mul i64 {length}, {size}"), size) as at:
-        b.store(b.load(b.offset(source, at), llvm_type), b.offset(target, at), llvm_type)
+    size, whole = 8 * b.lanes, b.let(f"and i64 {length}, {-_MOVED_AT_ONCE}")
+    whole, end = (b.let(f"mul i64 {count}, {size}") for count in (whole, length))
+    for first, last, together in ((0, whole, _MOVED_AT_ONCE), (whole, end, 1)):
+        with b.loop(first, last, together * size) as at:
+            here, there = b.offset(source, at), b.offset(target, at)
+            values = [b.load(b.offset(here, k * size), llvm_type) for k in range(together)]
+            for k, value in enumerate(values):
+                b.store(value, b.offset(there, k * size), llvm_type)
 
 
 def _function(module: Module, name: str, head: str, write: Callable[[Builder], None], shared: bool = True) -> str:
@@ -166,9 +173,9 @@ def loop_bytes(lanes: int, state: int, step: int) -> int:
 
 
 def compact_loop(module: Module) -> str:
-    """`void name(ptr frame, i64 count, ptr own, i64 stride, ptr step, i64 state, i64 given, i64 times)`: the loop over
-    states of `state` numbers and `given` constants each, whose arrays lie at `own`. `times` as `count` of
-    `while_loop.WhileLoop`."""
+    """`void name(ptr frame, i64 count, ptr own, i64 stride, ptr step, i64 state, i64 read, i64 given, i64 times)`: the
+    loop over states of `state` numbers and `given` constants each, whose arrays lie at `own`. `read` is `state`, or 0
+    for a step that reads none of its state. `times` as `count` of `while_loop.WhileLoop`."""
     size = 8 * module.lanes
 
     def write(b: Builder) -> None:
@@ -184,14 +191,14 @@ def compact_loop(module: Module) -> str:
 
         def settle(count: str, every: str, flags: Blocks, states: Blocks) -> None:
             arrays = handed([flags, states, own["constants"], (origins, size), own["result"]])
-            numbers = f"ptr %frame, i64 {count}, i1 {every}, i64 %state, i64 %given"
+            numbers = f"ptr %frame, i64 {count}, i1 {every}, i64 %state, i64 %read, i64 %given"
             b.line(f"call void @{_ended(module)}({numbers}{arrays})")
 
         with b.loop(0, b.let(f"mul i64 {block_count(b, '%count')}, {b.lanes}"), b.lanes) as lane:
             numbers = b.integer("add", b.splat(lane, "i64"), b.numbered())
             b.store(numbers, b.offset(origins, b.let(f"mul i64 {lane}, 8")), b.I)
         settle("%count", b.let("icmp eq i64 %times, 0"), own["where"], own["start"])
-        for name, numbers in (("start", "%state"), ("constants", "%given")):
+        for name, numbers in (("start", "%read"), ("constants", "%given")):
             begun = b.load("%frame", "i64")
             b.line(f"call void @{padded(module)}(i64 {begun}, i64 {numbers}{handed([own[name]])})")
         counts: list[str] = []
@@ -217,5 +224,5 @@ def compact_loop(module: Module) -> str:
                 goes = b.offset(there[0], b.let(f"sub i64 {length}, {size}"))
                 settle(counts[0], last, (goes, there[1]), there)
 
-    head = "ptr %frame, i64 %count, ptr %own, i64 %stride, ptr %step, i64 %state, i64 %given, i64 %times"
+    head = "ptr %frame, i64 %count, ptr %own, i64 %stride, ptr %step, i64 %state, i64 %read, i64 %given, i64 %times"
     return _function(module, "lanes_loop", head, write, shared=False)

@@ -257,7 +257,8 @@ def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, around
     def write() -> None:
         b = module.builder()
         if several:
-            numbers = f"ptr @{step}, i64 {state}, i64 {constants}, i64 {loop.count}"
+            read = state if any(x.operation == "input" and x.number < state for x in loop.step.tape.nodes) else 0
+            numbers = f"ptr @{step}, i64 {state}, i64 {read}, i64 {constants}, i64 {loop.count}"
             b.line(f"call void @{compact_loop(module)}(ptr %frame, i64 %count, ptr %own, i64 %own_stride, {numbers})")
         else:
             _block_loop(b, step, loop)

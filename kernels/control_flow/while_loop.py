@@ -7,7 +7,7 @@ module's own matter.
 """
 
 import itertools
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral
@@ -179,13 +179,12 @@ def while_loop(
         constants += traced[2]
         make = lambda: traced  # noqa: E731
 
-    def needed(_: Set[Term]) -> PlacedConstruct:
-        found, used, _ = make()
-        operands = [*start, *(constants[k] for k in used), chosen]
-        return PlacedConstruct(operands, flat, lambda: WhileLoop(found, max_steps), _name_of(body))
-
     operands = [*start, *constants, chosen]
-    pending.append(PlacedConstruct(operands, flat, lambda: needed(set()).traced(), _name_of(body), needed))
+
+    def read() -> list[int]:
+        return [*range(len(start)), *(len(start) + k for k in make()[1]), len(operands) - 1]
+
+    pending.append(PlacedConstruct(operands, flat, lambda: WhileLoop(make()[0], max_steps), _name_of(body), read=read))
     found: State = shapes[0].unpacked(result)
     return found
 

@@ -246,6 +246,7 @@ class PlacedConstruct:
     traced             traces the formulas inside
     name               of a loop
     pruned             the construct for those results that are among the terms that are needed, where it can be less
+    read               the numbers of the operands that the traced construct takes, where others are given too
     """
 
     operands: Sequence[Scalar]
@@ -253,6 +254,7 @@ class PlacedConstruct:
     traced: Callable[[], "Construct"]
     name: str = "loop"
     pruned: "Callable[[Set[Term]], PlacedConstruct] | None" = None
+    read: Callable[[], Sequence[int]] | None = None
 
 
 class Construct(Protocol):

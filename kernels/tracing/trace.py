@@ -3,6 +3,7 @@
 import functools
 import linecache
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -86,6 +87,8 @@ def needed_constructs(results: Sequence[Any], pending: Sequence[PlacedConstruct]
     for construct in reversed(pending):
         if not live.isdisjoint(construct.results):
             kept = construct.pruned(live) if construct.pruned else construct
+            if kept.read:
+                kept = replace(kept, operands=[kept.operands[k] for k in kept.read()], read=None)
             found.append(kept)
             _mark(kept.operands, live)
     return found[::-1]
