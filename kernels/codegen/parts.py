@@ -139,11 +139,11 @@ def write_calls(
                     strided = f"ptr {behind}, i64 %count{handed([(array, size) for array in arrays])}"
                     b.line(f"call void @{call.name}({strided if several else listed([behind, *arrays])})")
             elif several:
-                strides = [size, *(f"{pointer}_stride" for pointer in pointers[1:])]
+                strides: list[str | int] = [size, *(f"{pointer}_stride" for pointer in pointers[1:])]
                 first, *others = run
                 if first.arrays is None and not others:
-                    arrays = f"ptr @{first.name}{handed(list(zip(pointers, strides, strict=True)))}"
-                    b.line(f"call void @{block_loop(module, len(pointers))}(i64 {blocks}, {arrays})")
+                    function = f"i64 {blocks}, ptr @{first.name}{handed(list(zip(pointers, strides, strict=True)))}"
+                    b.line(f"call void @{block_loop(module, len(pointers))}({function})")
                     continue
                 with b.loop(0, blocks) as block:
                     steps = (b.let(f"mul i64 {block}, {stride}") for stride in strides)

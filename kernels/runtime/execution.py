@@ -17,7 +17,8 @@ from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 
 CHUNK_SECONDS = 0.02  # of a chunk, as measured on the one before
 FIRST_SECONDS = 0.001  # of the first chunk, as estimated
-MAX_CHUNK_SECONDS = 0.1  # of states that a kernel takes together
+MAX_CHUNK_SECONDS = 0.1  # of all steps of its states
+MAX_TOGETHER_SECONDS = 1.0  # of states that a kernel takes together, as estimated from fewer, which take longer each
 MAX_GROWTH = 4.0  # from one chunk to the next
 _MIN_PART_NANOSECONDS = 500_000.0  # nanoseconds of work below which a part is not worth handing to another thread
 _PARTS_PER_THREAD = 4  # parts per thread, so that a thread that was held up does not hold up the rest
@@ -93,7 +94,7 @@ def split_and_run(
                 size, first = int(count) // max(whole, 1), 0
                 if size < end - begin:
                     # Blocks that a kernel takes together are one chunk if they do not take too long.
-                    if size < together and together * whole * seconds < MAX_CHUNK_SECONDS:
+                    if size < together and together * whole * seconds < MAX_TOGETHER_SECONDS:
                         size = together
                     unit = together if size >= together else lanes
                     size = max(size // unit * unit, lanes)
