@@ -110,7 +110,6 @@ class _State:
     iterations  (...) how many are done
     changes     (...) of the touched surfaces since one was passed over
     moves       (...) surfaces that may still take another place
-    refines     (...) whether the next iteration removes what Newton's method leaves along the path
     goes_on     (...) whether it does
     """
 
@@ -120,7 +119,6 @@ class _State:
     iterations: Array
     changes: Array
     moves: Array
-    refines: Array
     goes_on: Array
 
 
@@ -128,7 +126,7 @@ def descended(begin: Found, known: Known, fixed: Array, newton: Array, where: Ar
     """The path found from a start; where `fixed` (...), its order stays; where `newton` (...), that comes first."""
     zero = 0.0 * known.segment.start[..., 0]
     moves, wait = np.where(fixed, 0.0, float(MAX_MOVES)), np.where(newton, 0.0, 1.0)
-    state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, fixed & ~fixed, always(zero))
+    state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, always(zero))
     found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS, where=where).found
     return replace(found, rank=_rank(found, known.segment))
 
@@ -147,7 +145,7 @@ def _goes_on(state: _State) -> Array:
 def _stepped(state: _State, known: Known) -> _State:
     """Newton's method where it is its turn, and an iteration."""
     was = state.found
-    newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
+    newton = (state.wait <= 0) & reduce(or_, was.on)
     tried = _by_newton(was, known, newton)
     back = newton & known.stays & ~differs(tried, known.contacts, BACK) & (was.length >= known.length)
     was = replace(was, contacts=choose(newton, tried, was.contacts))
@@ -161,7 +159,7 @@ def _stepped(state: _State, known: Known) -> _State:
     astray = newton & ~back & (failed | changed | longer | ~(new.residual < was.residual))
     new = choose(astray | back, was, new)
     changed = changed & ~(astray | back)
-    solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))
+    solved = new.residual <= EXACT_CHANGE
     # what the path runs through takes its place there
     passed_by = passed(new.route(known.segment), new.active, solved)
     through = reduce(or_, passed_by.through)
@@ -185,7 +183,6 @@ def _stepped(state: _State, known: Known) -> _State:
         state.iterations + 1.0,
         np.where(cycles, 0.0, changes),
         np.where(moved, state.moves - 1.0, state.moves),
-        newton & ~astray & (new.residual <= MAX_RESIDUAL),
         (~solved | moved) & ~back,
     )
 
@@ -203,8 +200,8 @@ def _iterated(was: Found, known: Known, state: _State, newton: Array, where: Arr
     route, residual = was.route(known.segment), 0.0 * state.wait
     first = 0.0 if any(own.ring for own in known.segment.types) else float(ROUGH_ITERATIONS)
     for i, (old, active) in enumerate(zip(was.contacts, was.active, strict=True)):
-        warm = old.on & (old.arc > 0) & (newton | state.refines | known.stays)
-        rough = (state.iterations < first) & ~newton & (~warm | (state.delay <= FIRST_DELAY))
+        warm = old.on & (old.arc > 0) & (newton | known.stays)
+        rough = (state.iterations < first) & ~newton & ~warm
         new = route.contact(i, where, warm, rough).passed_over(~active)
         route, moved = route.touching(i, new), joined([new.P - old.P, new.Q - old.Q])
         residual = residual + np.where(old.on & new.on, np.sum(moved * moved, axis=-1), 0.0)
