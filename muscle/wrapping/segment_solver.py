@@ -350,9 +350,11 @@ def _searched(problem: tuple[Segment, tuple[_Alone, ...], Order]) -> tuple[Found
     (...) its length may jump nearby."""
     segment, alone, order = problem
     zero, none = 0.0 * segment.start[..., 0], Contact.none(0.0 * segment.start)
-    opposite = replace(segment, opposite=tuple(~x for x in segment.opposite))
-    starts = _Starts(segment, order, alone, tuple(_over_one(opposite, i) for i in segment.dividing))
-    nothing = Found.none(Route(segment, (none,) * len(alone), (zero,) * len(alone)))
+    untouched = Route(segment, (none,) * len(alone), (zero,) * len(alone))
+    nothing, opposite = Found.none(untouched), tuple(~x for x in segment.opposite)
+    across = replace(untouched, segment=replace(segment, opposite=opposite))
+    turned = tuple(_Alone.of(segment, across.contact(i)) for i in segment.dividing)
+    starts = _Starts(segment, order, alone, turned)
     begin = _Search(zero, zero, nothing, nothing, zero + np.inf, zero + np.inf)
     steps = len(starts.selections) * (starts.singles + TURNS * len(segment.round))
     search = while_loop(_goes_on, _tried, begin, starts, max_steps=steps)
@@ -362,13 +364,6 @@ def _searched(problem: tuple[Segment, tuple[_Alone, ...], Order]) -> tuple[Found
 def _goes_on(search: _Search) -> Array:
     result: Array = search.sides < np.inf
     return result
-
-
-def _over_one(segment: Segment, number: int) -> _Alone:
-    """The path over the surface of this number alone, which has a closed form."""
-    placed = segment.surfaces[number]
-    c = placed.contact((segment.start, segment.end), segment.line(number), where=segment.acts[number])
-    return _Alone.of(segment, c)
 
 
 def _tried(search: _Search, starts: _Starts) -> _Search:
@@ -556,13 +551,7 @@ def _beside_a_jump(search: _Search, segment: Segment) -> Array:
     lost = best.crosses | (search.given_up < length - SAME_LENGTH)
     route = best.route(segment)
     tie: Array = search.other < (1.0 + NEARLY_AS_SHORT) * length
-    return tie | lost | call_where(_is_saddle_point, route, asked, ~always(length))
-
-
-def _is_saddle_point(route: Route) -> Array:
-    """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end."""
-    result: Array = pencil_width(route) <= MIN_WIDTH
-    return result
+    return tie | lost | (call_where(pencil_width, route, asked, length + np.inf) <= MIN_WIDTH)
 
 
 def _near_planes(route: Route) -> list[Contact]:
