@@ -175,17 +175,27 @@ def _origin() -> str:
     return f"{version}: <code>{html.escape(shlex.join([str(context.find_root().info_name), *arguments]))}</code>"
 
 
+def _escaped(value: object) -> str:
+    """A text for a cell: white space is one blank, as in HTML, because pandas writes other white space as "\\n"."""
+    return html.escape(" ".join(str(value).split()))
+
+
 def _table(table: pd.DataFrame) -> str:
-    """A table with its index as the first column. Sentences are flush left, in several lines."""
+    """A table with its index as the first column. Columns of sentences are flush left, in several lines."""
 
     def cell(value: Any) -> str:
         if isinstance(value, float):
             return "" if np.isnan(value) else f"{value:.4g}"
-        text = html.escape(str(value))
-        return f'<div class="words">{text}</div>' if len(text) > MAX_WORD_LENGTH else text
+        return _escaped(value)
 
-    shown = table.map(cell).rename(lambda name: html.escape(str(name)), axis="columns")
-    shown = shown.set_axis([html.escape(str(label)) for label in table.index])
-    shown.columns.name = html.escape(str(table.index.name or ""))
+    labels = pd.Index([_escaped(label) for label in table.index], dtype=object)
+    shown, heads = pd.DataFrame(index=labels), []
+    for k, (name, column) in enumerate(table.items()):
+        texts = [_escaped(name), *map(cell, column)]
+        if any(len(html.unescape(text)) > MAX_WORD_LENGTH for text in texts[1:]):
+            texts = [f'<div class="words">{text}</div>' for text in texts]
+        heads.append(texts[0])
+        shown[k] = texts[1:]
+    shown.columns = pd.Index(heads, dtype=object, name=_escaped(table.index.name or ""))
     with pd.option_context("display.max_colwidth", None):
         return f'<div class="table">{shown.to_html(escape=False, border=0)}</div>'

@@ -116,6 +116,15 @@ def test_sentences_in_tables_break_lines_and_numbers_do_not():
     assert re.search(r'<td>1</td>\s*<td><div class="words">its path', page)
 
 
+def test_a_column_of_sentences_is_flush_left_as_a_whole_and_lines_end_in_blanks():
+    table = pd.DataFrame({"what": ["a sentence & its <end>" * 3, "one\nword"], "count": [1, 2]}, ["a", "b\tc"])
+    (page,) = Numbers("Words", table).lines()
+    assert page.count('<div class="words">') == 3  # the heading and both cells
+    assert "<td>1</td>" in page
+    assert '<div class="words">one word</div>' in page
+    assert "<th>b c</th>" in page
+
+
 def test_labels_below_bars_stay_within_their_figure():
     """The name of a result below the last bars was cut at the edge of the page."""
     figure, axes = small_axes(9, 3, 15, 3.2)
