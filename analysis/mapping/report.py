@@ -68,7 +68,7 @@ class Statistics:
         for name, x in zip(GREATEST, (size.max(), relative.max(), explained), strict=True):
             self.row[name] = max(self.row[name], float(x))
         at = int(per_pose.argmax())
-        if per_pose[at] > self.row.get("per condition", -1.0):
+        if "worst pose" not in self.row or per_pose[at] > self.row["per condition"]:  # NaN of an infinite condition too
             joint, muscle = np.unravel_index(int(bounded[at].argmax()), bounded[at].shape)
             self.row |= {
                 "per condition": float(per_pose[at]),

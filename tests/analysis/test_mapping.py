@@ -81,6 +81,15 @@ def test_errors_below_the_scatter_of_a_jacobian_are_explained():
     assert (found.row["poses beyond"], found.row["unexplained"]) == (5, 4)
 
 
+def test_errors_and_conditions_that_are_both_infinite_have_a_row():
+    found = Statistics(np.array([1.0]), 1e-13)
+    with np.errstate(invalid="ignore"):
+        found.add(np.full((1, 1, 1, 3), np.nan), np.array([[np.inf]]), np.zeros((1, 2)))
+    row = found.record(("a",))
+    assert np.isnan(row["per condition"])
+    assert (row["max |error|"], row["worst muscle"], row["worst pose"]) == (np.inf, "a", 0)
+
+
 def test_the_scatter_is_what_round_off_of_a_pose_changes():
     """By far less than a map's limit where paths are well conditioned, and by more than nothing."""
     pair = Pair.of(load_model("two_link"))
