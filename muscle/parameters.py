@@ -158,10 +158,10 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
         found.aliases.update({alias: target for alias in (name, *aliases) if alias != target})
     if isinstance(model, Model):
         system = model.system
-        u = (0.0,) * system.nu if model.start_u is None else model.start_u
-        starts = (system.coordinate_names, model.start), (system.velocity_names, u)
-        for key, start in zip(START, starts, strict=True):
-            for i, (name, value) in enumerate(zip(*start, strict=True)):
+        u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
+        names = system.coordinate_names, system.velocity_names
+        for key, of, start in zip(START, names, (model.start, u), strict=True):
+            for i, (name, value) in enumerate(zip(of, start, strict=True)):
                 found.locations[f"{key}.{name}"] = Location((key, i), float(value))
     return found
 
