@@ -146,8 +146,8 @@ def checked_numbers(
         return found
     count = "" if most is None else f"{most} " if least == most else f"{least} to {most} "
     limit = "" if plausible else size_limit(found)
-    also = "; infinite ones are allowed too" if infinite else ""
-    complain(element, f"{what} must be {count}finite number{'s' * (most != 1)}{limit}, not {text!r}{also}")
+    also = " or Inf" if infinite else ""
+    complain(element, f"{what} must be {count}finite number{'s' * (most != 1)}{limit}{also}, not {text!r}")
 
 
 # --------------------------------------------------------------------------------------------------------------
