@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -29,8 +30,6 @@ MAX_STEPS_KEPT = 256  # traced steps of loops, for kernels that share them
 
 Step = Callable[[Any, Any], Any]
 State = TypeVar("State")
-
-
 _Step = tuple[Traced, list[int], list[Term]]
 
 
@@ -153,6 +152,8 @@ def while_loop(
     array([1.41421356, 3.        ])
     """
     check_types(cond=(cond, CALLABLE), body=(body, CALLABLE), max_steps=(max_steps, int))
+    if max_steps < 0:
+        raise ValueError(f"max_steps={max_steps}; it must not be negative")
     structure, arrays = flattened(state)
     of_parameters, given = (None, []) if parameters is None else flattened(parameters)
     shapes = structure, of_parameters
@@ -173,20 +174,32 @@ def while_loop(
     start, constants = [*_flat(arrays), *[1.0] * again], _flat(given)
     make: Callable[[], _Step] = partial(_traced_step, step, len(start), len(constants))
     flat = list(np.asarray(result).flat)
-    parts = _parts(step)
-    if any(getattr(part, "__closure__", None) or hasattr(part, "__self__") or is_term(part) for part in parts):
+    if any(map(_may_hold_symbols, _parts(step))):
         traced = make()  # now, since what it closes over goes in
         constants += traced[2]
         make = lambda: traced  # noqa: E731
-
     operands = [*start, *constants, chosen]
 
     def read() -> list[int]:
-        return [*range(len(start)), *(len(start) + k for k in make()[1]), len(operands) - 1]
+        used = make()[1]
+        if used and used[-1] >= len(constants):
+            raise ValueError(
+                f"loop '{_name_of(body)}': its formulas depend on the formula around them by global variables; "
+                "only what they close over and parameters may change"
+            )
+        return [*range(len(start)), *(len(start) + k for k in used), len(operands) - 1]
 
     pending.append(PlacedConstruct(operands, flat, lambda: WhileLoop(make()[0], max_steps), _name_of(body), read=read))
     found: State = shapes[0].unpacked(result)
     return found
+
+
+def _may_hold_symbols(part: Any) -> bool:
+    """Whether a part of a step is a symbol or a function to which symbols of the formula around it may be bound: in a
+    closure, as a default, or as an attribute of a callable object."""
+    if isinstance(part, FunctionType):
+        return bool(part.__closure__ or part.__defaults__ or part.__kwdefaults__)
+    return is_term(part) or (callable(part) and not isinstance(part, type | np.ufunc))
 
 
 def _flat(arrays: Sequence[Array]) -> list[Any]:

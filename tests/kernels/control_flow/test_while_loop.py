@@ -195,6 +195,53 @@ def test_a_body_closes_over_symbols_of_the_formula_around_it():
         kernels.compile(square_root, {"a": ()}).jacobian()
 
 
+class Adds:
+    """A body with what it adds as an attribute."""
+
+    def __init__(self, c):
+        self.c = c
+
+    def __call__(self, x):
+        return x + self.c
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_symbols_go_into_bodies_as_defaults_and_attributes(lanes):
+    def by_default(c, start):
+        return while_loop(lambda x: x < 10.0, lambda x, *, c=c: x + c, start, max_steps=20)
+
+    def by_attribute(c, start):
+        return while_loop(lambda x: x < 10.0, Adds(c), start, max_steps=20)
+
+    for bound in (by_default, by_attribute):
+        kernel = kernels.compile(bound, {"c": (), "start": ()}, lanes=lanes, cache="off")
+        np.testing.assert_array_equal(kernel([2.0, 6.0, 4.0], [2.0, 0.0, 11.0]), [10.0, 12.0, 11.0])
+        with pytest.raises(ValueError, match="has no derivative"):
+            kernel.jacobian()
+
+
+def test_a_body_that_depends_on_global_symbols_raises_an_error():
+    def formula(c):
+        globals()["of_formula"] = c
+        return while_loop(_below_ten, _with_global, c, max_steps=20)
+
+    with pytest.raises(ValueError, match="global variables; only what they close over"):
+        kernels.compile(formula, {"c": ()}, cache="off")
+
+
+def _below_ten(x):
+    return x < 10.0
+
+
+def _with_global(x):
+    return x + globals()["of_formula"]
+
+
+def test_a_negative_number_of_steps_raises_an_error():
+    with pytest.raises(ValueError, match="max_steps=-1; it must not be negative"):
+        while_loop(_below_ten, lambda x: x + 1.0, np.ones(3), max_steps=-1)
+
+
 def test_two_loops_with_one_body_close_over_their_own_symbols():
     def formula(a, b):
         return np.stack([_added(a), _added(b)])
