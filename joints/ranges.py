@@ -27,7 +27,7 @@ MAX_NUMBER = 1e30  # size of a number in a file or a model
 def is_plausible(x: float) -> bool:
     """Whether a number of a file or a model is finite and at most MAX_NUMBER in size.
 
-    >>> is_plausible(-9.81), is_plausible(1e308), is_plausible(math.nan)
+    >>> is_plausible(-9.81), is_plausible(1e308), is_plausible(float("nan"))
     (True, False, False)
     """
     return -MAX_NUMBER <= x <= MAX_NUMBER

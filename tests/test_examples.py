@@ -20,7 +20,11 @@ def module_name(file):
 
 @pytest.mark.parametrize("name", [module_name(file) for file in FILES if ">>> " in file.read_text(encoding="utf-8")])
 def test_examples_run(name):
-    for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name):
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        # beside what it imports, an example knows its own subject, and not what else its module imports
+        subject = test.name.removeprefix(name).split(".")[1:2]
+        test.globs = {"__name__": "__main__"} | {own: getattr(module, own) for own in subject}
         failed, _ = doctest.DocTestRunner().run(test)
         assert not failed, f"{failed} lines of the example of {test.name} print something else"
 

@@ -303,9 +303,9 @@ def gait_events_from_markers(
     >>> from myoquat.analysis import motion as mo
     >>> time = np.arange(0, 301) / 100
     >>> swing = np.interp(time % 1, [0.0, 0.6, 1.0], [0.3, -0.3, 0.3])
-    >>> x = vector([0 * time, swing, swing + 0.2])  # of the sacrum, the heel, the toe, on a treadmill
+    >>> x = np.stack([0 * time, swing, swing + 0.2], axis=-1)  # of the sacrum, the heel, the toe, on a treadmill
     >>> y = np.ones_like(x) * [1.0, 0.1, 0.1]
-    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), vector([x, y, 0 * x]))
+    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), np.stack([x, y, 0 * x], axis=-1))
     >>> events = mo.gait_events_from_markers(walk, {"right": ("HEE", "TOE")}, ["SACR"], cutoff=None)
     >>> events.heel_strikes["right"].round(2), events.toe_offs["right"].round(2)
     (array([1., 2.]), array([0.6, 1.6, 2.6]))
@@ -770,8 +770,8 @@ def gait_parameters(
     >>> from myoquat.analysis import motion as mo
     >>> walk = mo.GaitEvents({"right": [0.0, 1.0, 2.0], "left": [0.5, 1.5]}, {}, (0.0, 2.0), "forces")
     >>> time = np.linspace(0.0, 2.0, 201)
-    >>> right = vector([1.3 * np.floor(time + 1e-9), 0 * time, 0 * time + 0.06])
-    >>> left = vector([1.3 * np.floor(time + 0.5) - 0.65, 0 * time, 0 * time - 0.06])
+    >>> right = np.stack([1.3 * np.floor(time + 1e-9), 0 * time, 0 * time + 0.06], axis=-1)
+    >>> left = np.stack([1.3 * np.floor(time + 0.5) - 0.65, 0 * time, 0 * time - 0.06], axis=-1)
     >>> seen = mo.Markers(time, ("RHEE", "LHEE"), np.stack([right, left], axis=1))
     >>> found = mo.gait_parameters(walk, seen, {"right": "RHEE", "left": "LHEE"})
     >>> found.to_dataframe().loc[["stride_length", "step_length", "step_width", "speed"], "both"].round(6).to_list()
@@ -803,7 +803,7 @@ def _strides(events: GaitEvents, feet: Mapping[str, Array], side: str) -> "pd.Da
     between = np.concatenate([feet[other], unknown])[np.searchsorted(events.heel_strikes[other], strike)]
     stride, (step, width) = np.diff(feet[side][:, 0]), (feet[side][1:] - between).T
     return pd.DataFrame({
-        "side": [side] * len(spans), "start": start, "end": end,
+        "side": pd.Series([side] * len(spans), dtype=str), "start": start, "end": end,
         "stride_time": length, "step_time": end - strike, "stance_time": own_off - start, "swing_time": end - own_off,
         "double_support_time": both, "cadence": 120 / length, "stance_share": 100 * (own_off - start) / length,
         "double_support_share": 100 * both / length,

@@ -36,13 +36,7 @@ class Reserve:
     upper: float = np.inf
 
     def __post_init__(self) -> None:
-        element = f"reserve on {self.velocity!r}"
-        if not (np.isfinite(self.strength) and self.strength > 0):
-            raise ValueError(f"{element}: its strength must be positive, not {self.strength}")
-        if not (np.isfinite(self.weight) and self.weight >= 0):
-            raise ValueError(f"{element}: its weight must not be negative, but is {self.weight}")
-        if not (self.lower <= self.upper and self.lower < np.inf and self.upper > -np.inf):
-            raise ValueError(f"{element}: no control lies between lower and upper, {self.lower} and {self.upper}")
+        _check(self, f"reserve on {self.velocity!r}", "strength")
 
     @property
     def name(self) -> str:
@@ -68,10 +62,7 @@ class ReserveActuator:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.weight) and self.weight >= 0):
-            raise ValueError(f"reserve {self.name!r}: its weight must not be negative, but is {self.weight}")
-        if not self.strength > 0:
-            raise ValueError(f"reserve {self.name!r}: its optimal_force must be positive, not {self.strength}")
+        _check(self, f"reserve {self.name!r}", "optimal_force")
 
     @property
     def name(self) -> str:
@@ -96,6 +87,16 @@ class ReserveActuator:
 
 AnyReserve = Reserve | ReserveActuator
 Reserves = float | Mapping[str, float] | Sequence[AnyReserve]
+
+
+def _check(reserve: AnyReserve, element: str, strength: str) -> None:
+    """ValueError, with the element and the name of its strength, for numbers with which no reserve acts."""
+    if not (np.isfinite(reserve.strength) and reserve.strength > 0):
+        raise ValueError(f"{element}: its {strength} must be positive, not {reserve.strength}")
+    if not (np.isfinite(reserve.weight) and reserve.weight >= 0):
+        raise ValueError(f"{element}: its weight must not be negative, but is {reserve.weight}")
+    if not (reserve.lower <= reserve.upper and reserve.lower < np.inf and reserve.upper > -np.inf):
+        raise ValueError(f"{element}: no control lies between lower and upper, {reserve.lower} and {reserve.upper}")
 
 
 def reserves_of(given: Reserves, free: Sequence[str]) -> tuple[AnyReserve, ...]:

@@ -200,6 +200,10 @@ def test_missing_events_are_reported():
     assert table["stance_time"][0] == 0.6
     none = mo.GaitEvents({}, {}, (0.0, 1.0), "forces")
     assert none.problems() == ("no foot has two heel strikes",)
+    both = replace(events, heel_strikes=events.heel_strikes | {"left": [0.5, 1.5]})
+    expected = mo.gait_parameters(both).table.dtypes  # sides without strides do not change the types of columns
+    assert table.dtypes.equals(expected)
+    assert mo.gait_parameters(none).table.dtypes.equals(expected)
     with pytest.raises(ValueError, match="a side is 'right' or 'left', not 'r'"):
         mo.GaitEvents({"r": [1.0]}, {}, (0.0, 1.0), "forces")
     with pytest.raises(ValueError, match="finite times that increase"):

@@ -311,6 +311,15 @@ def test_bad_questions(made):
             lambda: ReserveActuator(TorqueActuator("m", "arm", "trunk", optimal_force=0.0)),
             "optimal_force must be positive",
         ),
+        *(
+            (lambda own=own: ReserveActuator(TorqueActuator("m", "arm", "trunk", **own)), words)
+            for own, words in (
+                ({"optimal_force": np.inf}, "optimal_force must be positive, not inf"),
+                ({"lower": np.inf}, "reserve 'm': no control lies between lower and upper, inf and inf"),
+                ({"lower": -np.inf, "upper": -np.inf}, "no control lies"),
+                ({"lower": 1.0, "upper": 0.0}, "no control lies"),
+            )
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             make()
