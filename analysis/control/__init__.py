@@ -13,16 +13,8 @@ from .goals.base import (
     OwnEndGoal,
     OwnGoal,
 )
-from .goals.forces import (
-    Effort,
-    InsideCone,
-    JointLoad,
-    JointMoments,
-    MetabolicEnergy,
-    TendonForceRates,
-    TrackContactForces,
-    TrackMoments,
-)
+from .goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
+from .goals.muscles import Effort, MetabolicEnergy, TendonForceRates
 from .goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations, TrackPose, TrackSpeeds
 from .ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
 from .moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve_torques

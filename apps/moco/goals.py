@@ -8,7 +8,8 @@ import numpy as np
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, Differences, PathCondition, PathConstraint, Values
 from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnGoal
-from myoquat.analysis.control.goals.forces import Effort, TrackContactForces, TrackMoments
+from myoquat.analysis.control.goals.forces import TrackContactForces, TrackMoments
+from myoquat.analysis.control.goals.muscles import Effort
 from myoquat.analysis.control.goals.tracking import FollowsTable, TrackCoordinates, TrackMarkers, TrackOrientations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint
 from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
-from myoquat.analysis.control.goals.forces import Effort, TendonForceRates
+from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
 from myoquat.analysis.control.ipopt import Ipopt, Progress
 from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, own_velocities
