@@ -172,6 +172,27 @@ def test_a_run_has_no_double_support():
     assert row["stance_time"] == 0.25
 
 
+def test_strides_have_the_events_strictly_within_them_and_only_those_that_come_once():
+    """Double support is the time with both feet on the ground, here counted in steps of 5 ms between the events."""
+    rng, instants, known = np.random.default_rng(11), np.arange(0.0025, 4.0, 0.005), 0
+    for _ in range(60):
+        drawn = [np.sort(rng.choice(np.arange(40), rng.integers(3, 7), replace=False)) / 10 for _ in range(4)]
+        strikes, offs = dict(zip(("right", "left"), drawn[:2], strict=True)), {"right": drawn[2], "left": drawn[3]}
+        for _, row in mo.gait_parameters(mo.GaitEvents(strikes, offs, (0.0, 4.0), "forces")).table.iterrows():
+            side, other = row["side"], {"right": "left", "left": "right"}[row["side"]]
+            within = [[t for t in times[foot] if row["start"] < t < row["end"]]
+                      for times, foot in ((offs, side), (offs, other), (strikes, other))]  # fmt: skip
+            own_off, off, strike = (times[0] if len(times) == 1 else np.nan for times in within)
+            assert_allclose(row["stance_time"], own_off - row["start"])
+            assert_allclose(row["step_time"], row["end"] - strike)
+            inside = instants[(instants > row["start"]) & (instants < own_off)]
+            carried = (inside < off) | (inside > strike) if off < strike else (inside > strike) & (inside < off)
+            both = np.nan if np.isnan([own_off, off, strike]).any() else 0.005 * np.sum(carried)
+            assert_allclose(row["double_support_time"], both, atol=1e-9)
+            known += np.isfinite(both)
+    assert known > 10
+
+
 def test_feet_that_do_not_move_on_need_the_speed_of_the_belt():
     markers, strikes, offs, _ = walk(np.random.default_rng(1), belt=True)
     events = mo.GaitEvents(strikes, offs, (0.0, 8.0), "markers")
