@@ -9,7 +9,8 @@ from myoquat.analysis.motion.joint_angles import ISB
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, quaternion_exp, quaternion_multiply, random_quaternions, rotation_matrix
 from myoquat.joints.sequences import SEQUENCES
-from tests.bodies import on_ball
+from myoquat.joints.types import FixedJoint
+from tests.bodies import on_ball, on_hinge, on_joint
 
 UPPER = on_ball("upper", joint_name="shoulder")
 LOWER = on_ball("lower", parent="upper")
@@ -115,6 +116,14 @@ def test_other_axes():
     found = joint_angles(flexed, "lower", "hip", axes=("x z -y", "x z -y"))
     assert np.allclose(found.values, [[0.5, 0, 0]])
     assert found.to_dataframe(in_degrees=True)["flexion"].iloc[0] == pytest.approx(np.degrees(0.5))
+
+
+def test_a_body_that_turns_on_the_frame_of_a_joint_is_not_carried_by_the_joint():
+    """A body welded to the frame is: the angle is then that of the body, here 0.2 of 0.2 + 0.3 rad."""
+    turning = ArticulatedSystem((on_hinge("hip_frame", joint_name="hip"), on_hinge("leg", parent="hip_frame")))
+    welded = ArticulatedSystem((turning.bodies[0], on_joint("leg", FixedJoint(), parent="hip_frame")))
+    for system, q in ((turning, [[0.2, 0.3]]), (welded, [[0.2]])):
+        assert np.allclose(joint_angles(Motion(system, [0.0], q), "hip").values, [[0.2, 0, 0]])
 
 
 def test_bad_input():
