@@ -31,12 +31,6 @@ class Columns:
     system: ArticulatedSystem
     wrt: str
 
-    @property
-    def inputs(self) -> dict[str, int]:
-        """What the columns depend on, and how many numbers of each."""
-        balls = len(self.system.quaternion_slices())
-        return {"q": self.system.nq} | ({"eliminated": balls} if self.wrt == "constrained" else {})
-
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where the columns of each body's joint lie."""
@@ -102,7 +96,7 @@ class Columns:
         return np.stack(omega, axis=-1), np.stack(v, axis=-1), upper(0.5 * (along + along.T))
 
 
-# ---- Which columns of a Jacobian change which segments of paths, as rows that tables gather and add to --------------
+# ---- Which columns of a Jacobian change which segments of paths, as rows of tables -----------------------------------
 
 
 MOTIONS = {"pulls": ("axes", 6), "strains": ("stretching", 6), "pushes": ("slides", 3)}
@@ -112,11 +106,11 @@ class Reach:
     """Which columns change which segments.
 
     Segments exert wrenches on bodies, the pulls, strains on all that joints carry, and pushes on moving points. Columns
-    move bodies, strain them, and slide points, in buffers that MOTIONS names, with the numbers in a row of each. All
+    move bodies, strain them, and slide points, in arrays that MOTIONS names, with the numbers in a row of each. All
     are by the name of the force.
 
     forces   how many there are
-    motions  the first row of what moves in its buffer: by the number of the body, or by number of the point and column
+    motions  the first row of what moves in its array: by the number of the body, or by number of the point and column
     rows     of a type, the numbers (segments, n) of its forces
     """
 
@@ -188,7 +182,7 @@ class Reach:
         return next(i for i, s in enumerate(system.q_slices) if s.start <= place < s.stop)
 
     def moved(self, poses: Poses, q: Array, *eliminated: Array) -> dict[str, list[Array]]:
-        """The rows of these buffers."""
+        """The rows of these arrays."""
         columns, bodies = self.columns, {*self.motions["pulls"], *self.motions["strains"]}
         around = charts(self.system, q, columns.wrt, *eliminated)
         moved = {i: columns.motion(i, poses, q, around[self.system.leaders[i]]) for i in bodies}

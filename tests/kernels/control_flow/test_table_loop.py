@@ -83,7 +83,9 @@ def test_rows_add_to_cells_one_after_the_other(lanes):
         for (i, j), strength in zip(ENDS_OF_SPRINGS, STRENGTHS, strict=True):
             force[[i, j]] += spring(point[i], point[j], strength).reshape(2, 2)
     kernel = kernels.compile(springs, {"x": 8}, lanes=lanes)
-    np.testing.assert_allclose(kernel(x), wanted.reshape(21, 8), rtol=1e-13, atol=1e-14)
+    for found in (kernel(x), kernel.numpy(x)):
+        np.testing.assert_allclose(found, wanted.reshape(21, 8), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(kernel.jacobian()(x), differences(kernel, x), rtol=0, atol=1e-8)
     np.testing.assert_array_equal(kernel(x), kernel(x))  # no state remembers the last
 
 

@@ -249,6 +249,25 @@ def test_two_loops_with_one_body_close_over_their_own_symbols():
     np.testing.assert_allclose(kernels.compile(formula, {"a": (), "b": ()})(1.0, 2.0), [6.0, 12.0], rtol=0)
 
 
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_one_body_reads_what_its_names_hold_at_each_loop(lanes):
+    """And numbers of the parameters that no step needs do not take the place of others."""
+
+    def formula(a, b):
+        def grown(x, numbers):
+            return x + c * numbers[2]
+
+        reached = []
+        for c in (a, b):  # noqa: B007
+            reached.append(while_loop(lambda x: x < 10.0, grown, a, np.stack([a, b, b - a, a]), max_steps=9))
+        return np.stack(reached)
+
+    a, b = np.array([1.0, 2.0, 11.0]), np.array([4.0, 2.5, 12.0])
+    kernel = kernels.compile(formula, {"a": (), "b": ()}, lanes=lanes, cache="off")
+    np.testing.assert_array_equal(kernel(a, b), [[10.0, 13.0], [10.0, 10.75], [11.0, 11.0]])
+    np.testing.assert_array_equal(kernel(a, b), kernel.numpy(a, b))
+
+
 def _added(c):
     return while_loop(lambda s: s[1] < 5.0, lambda s: (s[0] + c, s[1] + 1.0), (c, 0.0 * c), max_steps=9)[0]
 
