@@ -47,6 +47,15 @@ def test_joints_give_names_ranges_efforts_and_couplings(hand):
     np.testing.assert_array_equal(hand.start, hand.pose())
 
 
+def test_joint_starts_where_the_joint_that_it_mimics_is_put_by_a_third(tmp_path):
+    mimic = '<limit upper="2" effort="30"/><mimic joint="slide" offset="0.5"/>'
+    path = tmp_path / "hand.urdf"
+    path.write_text(HAND.replace('<limit lower="-0.5" upper="2" effort="30"/>', mimic))
+    model = load_model(path)
+    assert model.system.coordinate_names == ("tip", "knuckle", "slide")  # each mimics the next one
+    np.testing.assert_array_equal(model.start, (0.5, 0.5, 0.0))
+
+
 def test_it_is_written_as_it_was_read(hand, tmp_path):
     moving = replace(hand, start_q=None)
     moving.save(tmp_path / "copy.urdf")
@@ -58,8 +67,9 @@ def test_it_is_written_as_it_was_read(hand, tmp_path):
 
 def test_what_has_no_place_in_the_file_is_reported(hand, tmp_path):
     strong = CoordinateActuator("strong", "slide", optimal_force=7.0)
-    model = replace(hand, actuators=(strong,), coordinates=(Coordinate("slide", locked=True),))
-    with pytest.warns(UnwrittenWarning, match=r"coordinates \(slide\); 1 actuators \(strong\); 1 starts"):
+    uneven = CoordinateActuator("uneven", "tip", lower=-1.0, upper=3.0)
+    model = replace(hand, actuators=(strong, uneven), coordinates=(Coordinate("slide", locked=True),))
+    with pytest.warns(UnwrittenWarning, match=r"coordinates \(slide\); 2 actuators \(strong, uneven\); 1 starts"):
         model.save(tmp_path / "copy.urdf")
     with pytest.raises(ModelError, match="cannot hold"):
         model.save(tmp_path / "other.urdf", strict=True)
