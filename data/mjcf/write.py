@@ -69,6 +69,7 @@ def model_text(model: Model, unwritten: UnwrittenParts) -> str:
     - the side of a `WrapCylinder`: in MuJoCo a path with both ends behind that clears the cylinder runs straight
     - limits with another stiffness at each end, or of coordinates that are no joints
     - springs of Euler joints, and couplers of angles that a quaternion has replaced
+    - bounds of controls and activations on one side alone
     - meshes
 
     Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such
@@ -376,7 +377,10 @@ class Actuators:
                 attributes |= {"dyntype": "filter", "dynprm": actuator.activation_time}
             elif actuator.delayed:
                 attributes |= {"dyntype": "integrator", "dynprm": 1.0}
-                attributes |= {"actlimited": True, "actrange": limits} if all(map(math.isfinite, limits)) else {}
+            if all(map(math.isfinite, limits)):
+                attributes |= {"actlimited": True, "actrange": limits}
+            elif any(map(math.isfinite, limits)):
+                self.tree.unwritten.count("activations that are bounded on one side", actuator.name)
         bounds = actuator.lower, actuator.upper
         if all(map(math.isfinite, bounds)):
             attributes |= {"ctrllimited": True, "ctrlrange": bounds}

@@ -1,5 +1,6 @@
 """MuJoCo files: what MuJoCo makes of them, and what they cannot hold."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +44,7 @@ from myoquat.muscle import (
     WrapSphere,
     path_lengths,
 )
+from myoquat.muscle.actuators import IntegratingCoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.laws import ExponentialMuscle, PathActuator, PathSpring
@@ -354,3 +356,15 @@ def test_the_side_rule_of_a_cylinder_that_mujoco_has_not_is_reported(tmp_path):
             engine, data = opened(model, tmp_path / "x.xml")
             mujoco.mj_forward(engine, data)
             assert data.ten_length[0] == pytest.approx(0.3858, abs=1e-4)
+
+
+def test_servos_keep_both_bounds_of_their_activation_or_none(tmp_path):
+    for low, high in ((-math.inf, math.inf), (-1.0, 2.0), (-1.0, math.inf)):
+        servo = IntegratingCoordinateActuator("servo", "B.angle", least_activation=low, greatest_activation=high)
+        model = Model(ArticulatedSystem((on_hinge("B", inertia=0.1),)), actuators=(servo,))
+        if math.isfinite(low) and math.isinf(high):
+            with pytest.raises(ModelError, match=r"1 activations that are bounded on one side \(servo\)"):
+                model.save(tmp_path / "x.xml", strict=True, overwrite=True)
+        else:
+            model.save(tmp_path / "x.xml", strict=True, overwrite=True)
+            assert load_model(tmp_path / "x.xml").actuators == (servo,)

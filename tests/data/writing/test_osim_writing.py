@@ -16,6 +16,7 @@ from myoquat.joints import (
     ArticulatedSystem,
     Axis,
     CustomJoint,
+    EllipsoidJoint,
     EulerJoint,
     FixedJoint,
     FloatingJoint,
@@ -237,6 +238,14 @@ def test_opensim_opens_muscles_that_it_lacks(tmp_path, in_opensim):
         Model(ArticulatedSystem((link,)), muscles).save(tmp_path / "m.osim")
     script = "model = opensim.Model(arguments[0])\nanswer = model.initSystem().getNQ()"
     assert in_opensim(script, tmp_path / "m.osim") == 1
+
+
+def test_velocities_at_the_start_come_back_where_opensim_has_angular_ones(tmp_path, rng):
+    system = ArticulatedSystem((body("b", "ground", EllipsoidJoint((0.1, 0.2, 0.3))),))
+    (q,), u = system.random(1, rng), rng.normal(size=3)
+    Model(system, name="tumbling", start_q=tuple(q), start_u=tuple(u)).save(tmp_path / "a.osim", strict=True)
+    assert "<EllipsoidJoint" in (tmp_path / "a.osim").read_text()
+    np.testing.assert_allclose(load_model(tmp_path / "a.osim").start_u, u, atol=1e-12)
 
 
 @pytest.mark.peers
