@@ -10,7 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
 
 
@@ -45,6 +45,15 @@ def test_muscles_are_replaced_or_removed():
     assert (driven.muscles, driven.inputs) == ((), inputs[1:])
     with pytest.raises(ModelError, match="'m1': its law is no Hill-type muscle"):
         mq.load_model("two_link").with_degroote_fregly_muscles()
+
+
+def test_a_model_tells_driven_and_locked_coordinates():
+    coordinates = Coordinate("s", locked=True), Coordinate("e", (-1.0, 1.0))
+    assert replace(arm(), coordinates=coordinates).locked == {"s"}
+    coupled = replace(arm(), couplers=(Coupler("knot", "e", "s", Constant(0.5)),))
+    assert coupled.driven == {"e"}
+    assert coupled.locked == arm().driven == frozenset()
+    assert reserve_torques(coupled) == {"s_dot": 1.0}
 
 
 def test_reserves_act_where_nothing_else_does():

@@ -25,6 +25,7 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     TrackPose,
 )
+from myoquat.analysis.control.ipopt import status_of
 from myoquat.data import Motion
 from tests.bodies import ORIGIN, on_ball, pushing
 
@@ -216,6 +217,13 @@ def test_an_objective_without_bound_is_named():
     assert solution.status is SolutionStatus.UNBOUNDED
     assert "the objective falls without bound" in solution.explain()
     assert problem.goal_values({"x": 2.0})["far"] == -2.0
+
+
+def test_a_word_of_ipopt_that_is_unknown_is_a_failure():
+    assert status_of("Internal_Error", 0.0) is SolutionStatus.FAILED
+    assert not SolutionStatus.FAILED.success
+    words = [word for status in SolutionStatus for word in status.words]
+    assert len(words) == len(set(words))
 
 
 def test_least_acceleration_is_a_cubic_and_parts_agree():
