@@ -165,6 +165,16 @@ def test_the_locked_joint_is_held_and_controls_are_those_of_the_files(folder):
     assert np.diff(controls.index).max() < 0.01 + 1e-12
 
 
+def test_fibers_start_in_balance_where_the_setup_says_so(folder):
+    label = "/forceset/front/fiber_length"
+    before = tables(folder)["states.sto"][label].iloc[0]
+    assert before == pytest.approx(0.15)  # as in the file
+    setup = folder / "setup.xml"
+    tag = "solve_for_equilibrium_for_auxiliary_states"
+    setup.write_text(setup.read_text().replace(f"<{tag}>false", f"<{tag}>true"))
+    assert abs(tables(folder)["states.sto"][label].iloc[0] - before) > 1e-4
+
+
 def test_torques_of_files_without_a_version_push_the_other_way(folder):
     """As in OpenSim, whose documents before 10905 name the direction of the reaction."""
     (old,) = read_force_set(folder / "motors.xml")
