@@ -79,6 +79,7 @@ def test_errors_below_the_scatter_of_a_jacobian_are_explained():
     assert found.row["scatter"] == 1.0
     found.add(error[:3], np.ones((3, 1)), np.zeros((3, 8)))
     assert (found.row["poses beyond"], found.row["unexplained"]) == (5, 4)
+    assert (found.row["max |error|"], found.row["scatter"], found.row["worst pose"]) == (np.inf, 1.0, 3)  # of the first
 
 
 def test_errors_and_conditions_that_are_both_infinite_have_a_row():
