@@ -35,7 +35,9 @@ def test_intervals_are_divided_where_the_motion_is_fast():
     assert np.diff(mesh)[mesh[:-1] >= 0.75].min() > 10 * np.diff(mesh).min()
     even = layer(len(mesh) - 1).solve(solver=TIGHT)
     assert np.abs(even["x"] - exact(even.time)).max() > 100 * np.abs(found["x"] - exact(found.time)).max()
-    assert f"Mesh of {len(mesh) - 1} intervals: greatest error of an interval" in found.explain()
+    k = np.argmax(found.meshes[-1].errors)
+    words = f"greatest error of an interval {found.meshes[-1].largest:.2g}, from {mesh[k]:.3g} to {mesh[k + 1]:.3g} of"
+    assert f"Mesh of {len(mesh) - 1} intervals: {words}" in found.explain()
 
 
 def test_a_refinement_is_checked():

@@ -15,8 +15,10 @@ from myoquat.data import Forces, load_model
 from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
 from myoquat.joints import quaternion_conjugate, quaternion_exp, quaternion_multiply, rotation_matrix
+from myoquat.joints.functions import Constant
 from myoquat.joints.multibody.body import Shape
 from myoquat.muscle import Model, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
+from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.display import polylines, stick_figure
 from tests.bodies import on_hinge, on_slide
 
@@ -252,6 +254,13 @@ def test_sliders_are_the_file_s_coordinates_and_come_back(rotations, rng):
     values = controls.values(q)
     np.testing.assert_allclose(values[:2], np.degrees([-0.4, 0.7]), atol=1e-9)
     np.testing.assert_allclose(controls.pose(model.start, values), q, atol=1e-12)
+
+
+def test_coordinates_that_couplers_drive_have_no_slider():
+    model = mq.Model(mq.ArticulatedSystem((on_slide("a", "x", "x"), on_slide("b", "x", "y", parent="a"))))
+    coupled = replace(model, couplers=(Coupler("knot", "y", "x", Constant(0.5)),))
+    assert PoseControls(model, 1.0).labels == ["x [m]", "y [m]"]
+    assert PoseControls(coupled, 1.0).labels == ["x [m]"]
 
 
 def test_quaternions_without_angles_have_rotation_vectors():
