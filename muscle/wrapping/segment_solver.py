@@ -29,7 +29,8 @@ from .surfaces.vectors import always, differ, nearest, size
 
 OPPOSITE = 0.5  # part of a turn
 PLANES = 8  # through its neighbours, at equal angles, in which a path starts past a sphere or an ellipsoid
-TURNS = PLANES - 1  # of the plane in which the path is
+END_PLANES = 4  # through the ends of the segment: what the path touches so far may keep it from a shorter one
+TURNS = PLANES - 1 + END_PLANES - 1  # of the plane in which the path is
 MAX_START_RATIO = 1.2  # of the lengths of a start in a plane and the path so far: of 63 that led on, one had 1.1
 SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
 MIN_WIDTH = 3e-4  # [1/rad] of the pencil over the segment's size, below which a minimum is about to end
@@ -407,7 +408,10 @@ def _with_next(search: _Search, starts: _Starts, alone: Sequence[_Alone]) -> _Se
     segment, best, on, never = starts.segment, search.best, search.here.on, ~always(search.number)
     curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], never)
     usable = [never, *((x.length > 0) & ~own for x, own in zip(alone, _longest(alone), strict=True))]
-    number = _following(search.number, [*usable, *[curved] * (TURNS * len(segment.round))])
+    for i in segment.round:  # a surface that is touched alone has the ends as neighbours
+        among = curved & reduce(or_, [x for j, x in enumerate(on) if j != i], never)
+        usable += [*[curved] * (PLANES - 1), *[among] * (END_PLANES - 1)]
+    number = _following(search.number, usable)
     asked = []
     for n, own in enumerate(starts.selections):
         open_ = search.may_be_shortened(starts.bound(own))
@@ -496,20 +500,25 @@ def _is_better(found: Found, best: Found) -> Array:
 
 
 def _in_plane(route: Route, number: Array, where: Array) -> tuple[Route, Array]:
-    """A path that passes a sphere or an ellipsoid in another plane through its neighbours on the path, and (...)
-    whether there is one.
+    """A path that passes a sphere or an ellipsoid in another plane through its neighbours on the path, or through the
+    ends, and (...) whether there is one.
 
     The `number` (...) counts the planes, surface by surface. A plane is turned from the one through the centre. The
     path touches the other surfaces where the shortest paths to its tangent points do. On the side opposite to that of
     the path it touches them as before, since the surface may hold its neighbours there.
     """
-    segment, guess, mine, asked = route.segment, Contact.none(0.0 * route.segment.start), {}, ~always(number)
+    segment, none, mine, asked = route.segment, Contact.none(0.0 * route.segment.start), {}, ~always(number)
+    guess, turn, ends = none, {}, asked
     for k, i in enumerate(segment.round):
         plane = number - float(TURNS * k)
-        mine[i] = where & (plane >= 0.0) & (plane < float(TURNS))
-        problem = segment.surfaces[i], route.neighbours(i), (plane + 1.0) / PLANES
-        guess = call_where(_plane_path, problem, mine[i] & segment.acts[i], guess)
-        asked = asked | (mine[i] & (plane + 1.0 != OPPOSITE * PLANES))
+        mine[i], at_ends = where & (plane >= 0.0) & (plane < float(TURNS)), plane >= float(PLANES - 1)
+        turn[i] = np.where(at_ends, (plane - float(PLANES - 2)) / END_PLANES, (plane + 1.0) / PLANES)
+        ends = ends | (mine[i] & at_ends)
+    route = replace(route, contacts=tuple(choose(ends, none, c) for c in route.contacts))
+    for i, here in mine.items():
+        problem = segment.surfaces[i], route.neighbours(i), turn[i]
+        guess = call_where(_plane_path, problem, here & segment.acts[i], guess)
+        asked = asked | (here & (ends | (turn[i] != OPPOSITE)))
     start, asked = route, guess.on & asked
     for i, here in mine.items():
         start = start.touching(i, choose(here, guess, start.contacts[i]))
