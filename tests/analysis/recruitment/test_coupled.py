@@ -7,6 +7,7 @@ import pytest
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.redundancy.coupled import _widened
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle
@@ -161,3 +162,15 @@ def test_bad_questions():
             solved(model, motion, reserves, Coupled(), effort=effort)
     with pytest.raises(ValueError, match="rates must be"):
         Coupled(rates=-1.0)
+
+
+def test_steps_as_near_as_allowed_to_one_that_breaks_a_bound_are_chosen(rng):
+    """Of the same muscle and the same bound; there may be no steps."""
+    broken = rng.random((12, 3, 2)) < 0.1
+    for near in (0, 1, 3, 20):
+        step, muscle, high = np.indices(broken.shape)
+        expected = np.zeros(broken.shape, dtype=bool)
+        for k, i, j in np.argwhere(broken):
+            expected |= (abs(step - k) <= near) & (muscle == i) & (high == j)
+        np.testing.assert_array_equal(_widened(broken, near), expected)
+    assert _widened(broken[:0], 2).shape == (0, 3, 2)
