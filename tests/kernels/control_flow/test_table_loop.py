@@ -89,6 +89,20 @@ def test_rows_add_to_cells_one_after_the_other(lanes):
     np.testing.assert_array_equal(kernel(x), kernel(x))  # no state remembers the last
 
 
+def test_two_maps_beside_a_solver():
+    """Where a kernel takes several blocks of states, both are called for each block."""
+    numbers = np.random.default_rng(1).uniform(0.5, 1, (4, 3))
+
+    def formula(x):
+        first, second = (map_rows(element, y.reshape(4, 2), numbers, 2) for y in (x, np.sin(x)))
+        start = np.sum(first * first) + np.sum(second * second)
+        return kernels.while_loop(lambda y: y > 1.0, lambda y: 0.5 * y, start, max_steps=99)
+
+    x = RNG.normal(size=(70, 8))
+    kernel = kernels.compile(formula, {"x": 8}, lanes=8, cache="off")
+    np.testing.assert_allclose(kernel(x), kernel.numpy(x), rtol=1e-13)
+
+
 def outer(x, size=4):
     """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k, which no row gives."""
     x = list(np.asarray(x))

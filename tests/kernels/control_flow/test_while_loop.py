@@ -259,7 +259,7 @@ def test_one_body_reads_what_its_names_hold_at_each_loop(lanes):
 
         reached = []
         for c in (a, b):  # noqa: B007
-            reached.append(while_loop(lambda x: x < 10.0, grown, a, np.stack([a, b, b - a, a]), max_steps=9))
+            reached.append(while_loop(_below_ten, grown, a, np.stack([a, b, b - a, a]), max_steps=9))
         return np.stack(reached)
 
     a, b = np.array([1.0, 2.0, 11.0]), np.array([4.0, 2.5, 12.0])
