@@ -243,3 +243,13 @@ def test_copies_have_numbers_and_limits(tmp_path):
     path.write_text(REPLICATED.replace('count="10"', 'count="60000"'))
     with pytest.raises(ModelError, match="<replicate> makes 480012 elements of the file"):
         load_model(path)
+
+
+def test_velocities_of_a_floating_body_in_a_keyframe_turn_into_its_own_axes(tmp_path):
+    """A quarter turn about z: the world's x is the body's -y, and angular velocities are the body's in both."""
+    path = write(
+        tmp_path,
+        '<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody><keyframe>'
+        '<key qpos="0 0 0 0.5 0 0 0.5" qvel="1 2 3 4 5 6"/></keyframe></mujoco>',
+    )
+    np.testing.assert_allclose(load_model(path).start_u, (2.0, -1.0, 3.0, 4.0, 5.0, 6.0), atol=1e-12)

@@ -53,6 +53,7 @@ def test_curves_pass_their_joins_and_are_smooth(law, name):
     ("changes", "message"),
     [
         ({"damping": 0.0}, "active_lowest must be positive"),
+        ({"eccentric_force": 1.0}, "eccentric_force must be finite and above 1"),
         ({"active_transition": 0.3}, "numbers of the active curve make no corner"),
         ({"passive_low_stiffness": 8.0}, "numbers of the passive curve make no corner"),
         ({"isometric_slope": 0.2}, "numbers of the velocity curve make no corner"),
