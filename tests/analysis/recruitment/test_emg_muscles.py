@@ -80,6 +80,9 @@ def test_driven_by_emg(arm, rng):
     rest = emg_driven(arm, motion, Emg(motion.time, arm.muscle_names[:7], a[:, :7], "1"), others=0.0)
     assert rest.errors().rms_error.max() > 0.1
     assert repr(found) == "<MuscleTorques 8 muscles, 40 frames>"
+    noisy = replace(found, torque=found.torque + np.random.default_rng(2).normal(size=found.torque.shape))
+    expected = [np.corrcoef(x, y)[0, 1] ** 2 for x, y in zip(noisy.torque.T, noisy.needed.T, strict=True)]
+    np.testing.assert_allclose(noisy.errors().r_squared, expected)
 
 
 def test_known_muscles_are_found_again(arm, rng):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import joint_loads
+from myoquat.analysis.recruitment import EllipticCone, joint_loads
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, Sequential, redundancy
@@ -283,6 +283,14 @@ def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(made):
     table, data = pushed.to_dataframe(), pushed.to_xarray()
     assert {"m0.activation", "m7.force", "push.reserve", "effort", "status"} <= set(table.columns)
     np.testing.assert_array_equal(table["m3.force"], data["force"].sel(muscle="m3"))
+
+
+def test_the_axes_of_a_rule_are_a_right_handed_frame_whose_first_axis_lies_towards_that_of_the_rule():
+    rule = EllipticCone("arm", (1.0, 2.0, -1.0), (1.0, 0.0, 0.5), (0.3, 0.6))
+    np.testing.assert_allclose(rule.frame @ rule.frame.T, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(np.linalg.det(rule.frame), 1.0)
+    np.testing.assert_allclose(rule.frame @ rule.axis, [*(rule.frame @ rule.axis)[:2], 0.0], atol=1e-15)
+    assert rule.frame[1] @ rule.axis > 0
 
 
 def test_bad_questions(made):
