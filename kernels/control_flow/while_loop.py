@@ -195,8 +195,10 @@ def while_loop(
 
 
 def _may_hold_symbols(part: Any) -> bool:
-    """Whether a part of a step is a symbol or a function to which symbols of the formula around it may be bound: in a
-    closure, as a default, or as an attribute of a callable object."""
+    """Whether a part of a step is a symbol, or a function to which symbols of the formula around it may be bound.
+
+    They may be in a closure, be defaults, or be attributes of a callable object.
+    """
     if isinstance(part, FunctionType):
         return bool(part.__closure__ or part.__defaults__ or part.__kwdefaults__)
     return is_term(part) or (callable(part) and not isinstance(part, type | np.ufunc))

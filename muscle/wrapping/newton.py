@@ -88,8 +88,11 @@ def newton_step(iterate: NewtonIterate, route: Route) -> NewtonIterate:
 
 def moving_contacts(segment: Segment, contacts: Sequence[Contact], order: Order) -> list[Contact]:
     """The contacts of a solved path in the surfaces' frames, with the derivatives of P, Q and arc by the ends of the
-    path and the frames of the surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a
-    ring, whose tube a path through it may leave in between, and none where sizes of surfaces vary."""
+    path and the frames of the surfaces.
+
+    The derivatives are those of a step of Newton's method (`after_newton_step`). Contacts have none with a ring, whose
+    tube a path through it may leave in between, and none where sizes of surfaces vary.
+    """
     surfaces = segment.surfaces
     if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in surfaces):
         return list(contacts)
