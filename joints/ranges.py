@@ -138,7 +138,7 @@ def _outside(record: Any) -> str:
         value = getattr(record, name)
         if value is None and optional:
             continue
-        if not isinstance(value, (int, float)) or not allowed.holds(value):
+        if not isinstance(value, (int, float, np.integer, np.floating)) or not allowed.holds(value):
             return f"{name} must be {allowed}, not {value!r}"
         if math.isfinite(value) and not is_plausible(value):
             return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"

@@ -42,8 +42,7 @@ from myoquat.data.motions.forces import read_external_loads
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_frame
 from myoquat.data.setups import AnalyzeSetup
-from myoquat.data.setups.motion import (
-    DEFAULT_TIMES,
+from myoquat.data.setups.analyses import (
     ActuationSetup,
     Analysis,
     BodyKinematicsSetup,
@@ -55,6 +54,7 @@ from myoquat.data.setups.motion import (
     StatesReporterSetup,
     StaticOptimizationSetup,
 )
+from myoquat.data.setups.motion import DEFAULT_TIMES
 from myoquat.data.tables import labelled, over_time
 from myoquat.data.xml import last_name
 from myoquat.joints.errors import ModelError, in_file

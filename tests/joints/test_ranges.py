@@ -53,6 +53,11 @@ class Numbers:
     name: str = "n"
 
 
+@pytest.mark.parametrize("number", [1, 1.0, np.int64(1), np.float32(1.0), np.float64(1.0)], ids=lambda x: str(type(x)))
+def test_numbers_of_numpy_are_numbers(number):
+    check_ranges(Numbers(plain=number, size=number, open=number), "e")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

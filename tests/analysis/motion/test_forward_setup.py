@@ -15,7 +15,7 @@ from myoquat.data import UnsupportedWarning, load_table
 from myoquat.data.motions import Motion
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import ForwardSetup, read_setup
-from myoquat.data.setups.motion import ForceReporterSetup
+from myoquat.data.setups.analyses import ForceReporterSetup
 from myoquat.joints import ModelError
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate
