@@ -138,9 +138,9 @@ def _outside(record: Any) -> str:
         value = getattr(record, name)
         if value is None and optional:
             continue
-        if not isinstance(value, (int, float, np.integer, np.floating)) or not allowed.holds(value):
+        if not isinstance(value, (int, float, np.integer, np.floating)) or not allowed.holds(float(value)):
             return f"{name} must be {allowed}, not {value!r}"
-        if math.isfinite(value) and not is_plausible(value):
+        if math.isfinite(value) and not is_plausible(float(value)):
             return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"
     for name, (allowed, size, nested, optional) in vectors_of(record_type).items():
         value = getattr(record, name)

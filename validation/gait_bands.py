@@ -28,7 +28,7 @@ from myoquat.core import scipy
 from myoquat.data import Motion, load_model
 from myoquat.data.motions import load_forces, load_markers
 from myoquat.data.setups import AnalyzeSetup, InverseDynamicsSetup, InverseKinematicsSetup, read_setup
-from myoquat.data.setups.motion import StaticOptimizationSetup
+from myoquat.data.setups.analyses import StaticOptimizationSetup
 
 TIME_DIGITS = 9  # recorded times that agree to these are one
 RESERVE = 1.0  # [N m, N] of a unit control

@@ -159,7 +159,7 @@ def test_path_constraints_become_those_of_a_problem(study):
     assert (weak.lower, weak.upper) == ((-1.0,), (np.inf,))
     assert near.interval.ravel() == pytest.approx([0.01, 25.0])
     for number in ("1e200", "1_5", "nan"):  # the square of the first overflows, Python reads the second as 15
-        with pytest.raises(ModelError, match=r"<maximum_distance> must be 0 to 2 finite numbers.*; infinite"):
+        with pytest.raises(ModelError, match=r"<maximum_distance> must be 0 to 2 finite numbers.* or Inf, not"):
             study(paths=paths.replace(">5<", f">{number}<"))
 
 
@@ -184,7 +184,7 @@ STILL = """<scale_weights_with_range>true</scale_weights_with_range><TableProces
 BROKEN = {
     "operator": ({"operators": "<ModOpReplaceMuscles/>"}, "has no equal here; known: ModOpAdd"),
     "state": ({"states": '<MocoVariableInfo name="/jointset/slider/y/value"/>'}, "no state '/jointset/slider/y/value'"),
-    "bounds": ({"end": "0 1 2"}, "<bounds> must be 0 to 2 finite numbers, not"),
+    "bounds": ({"end": "0 1 2"}, "<bounds> must be 0 to 2 finite numbers or Inf, not"),
     "time": ({"end": ""}, "<time_final_bounds> has no bounds"),
     "transcription": ({"solver": "<transcription_scheme>euler</transcription_scheme>"}, "'euler' is not known"),
     "table in memory": ({"goals": f'<MocoStateTrackingGoal name="way">{EMPTY}</MocoStateTrackingGoal>'},

@@ -119,7 +119,7 @@ def test_times_that_the_motion_of_inverse_dynamics_lacks_raise_a_warning(folder)
     [
         ("ik.xml", 7, 8, r"ik\.xml: no frame lies in <time_range>"),
         ("id.xml", 100, 101, r"id\.xml: the times 100 to 101 s .*: no frame lies there$"),
-        ("ik.xml", "nan", "inf", "<time_range> must be finite numbers, not 'nan inf'"),
+        ("ik.xml", "nan", "inf", "<time_range> must be finite numbers or Inf, not 'nan inf'"),
     ],
 )
 def test_times_without_a_frame_are_rejected(folder, file, first, last, words):
