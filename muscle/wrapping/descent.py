@@ -110,7 +110,7 @@ class _State:
     iterations  (...) how many are done
     changes     (...) of the touched surfaces since one was passed over
     moves       (...) surfaces that may still take another place
-    goes_on     (...) whether it does
+    goes_on     (...) whether the descent does
     """
 
     found: Found
@@ -123,7 +123,8 @@ class _State:
 
 
 def descended(begin: Found, known: Known, fixed: Array, newton: Array, where: Array) -> Found:
-    """The path found from a start; where `fixed` (...), its order stays; where `newton` (...), that comes first."""
+    """The path found from a start, `where` (...) it is asked for; where `fixed` (...), its order stays; where `newton`
+    (...), that comes first."""
     zero = 0.0 * known.segment.start[..., 0]
     moves, wait = np.where(fixed, 0.0, float(MAX_MOVES)), np.where(newton, 0.0, 1.0)
     state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, always(zero))
