@@ -32,7 +32,6 @@ class PassiveForce(ActingPart):
 
     noun: ClassVar[str] = "force"
     timed: ClassVar[bool] = False
-    ground_lacks: ClassVar[str] = ""  # what a body has and the ground has not, for a force on a body by that
 
     @abstractmethod
     def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
@@ -50,10 +49,10 @@ class PassiveForce(ActingPart):
         )
         return np.sum(slope[..., 0, :] * u, axis=-1)
 
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if self.ground_lacks and vars(self)["body"] == system.ground:
-            raise ModelError(f"the ground has no {self.ground_lacks}", element=self.element)
+    def check_child(self, system: ArticulatedSystem, body: str, lacks: str) -> None:
+        """ModelError for the ground, with what it lacks."""
+        if body == system.ground:
+            raise ModelError(f"the ground has no {lacks}", element=self.element)
 
 
 class LoadingForce(PassiveForce):

@@ -332,7 +332,6 @@ class GravityCompensation(MeasuredForce):
     array([10.])
     """
 
-    ground_lacks: ClassVar[str] = "weight"
     body: str
     fraction: float = 1.0
 
@@ -348,3 +347,7 @@ class GravityCompensation(MeasuredForce):
 
     def stored(self, x: Array) -> Array:
         return x[..., 0]
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        self.check_child(system, self.body, "weight")

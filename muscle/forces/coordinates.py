@@ -112,7 +112,6 @@ class RotationLimit(MeasuredForce):
     """
 
     in_joints: ClassVar[bool] = True
-    ground_lacks: ClassVar[str] = "joint"
     body: str
     upper: Angle
     stiffness: NotNegative
@@ -134,6 +133,10 @@ class RotationLimit(MeasuredForce):
 
     def stored(self, x: Array) -> Array:
         return self.stiffness * engaged_energy(x - self.upper, self.transition)[..., 0]
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        self.check_child(system, self.body, "joint")
 
 
 def joint_rotation(system: ArticulatedSystem, name: str, q: Array) -> Array:
@@ -190,7 +193,6 @@ class SwingTwistLimit(MeasuredForce):
     """
 
     in_joints: ClassVar[bool] = True
-    ground_lacks: ClassVar[str] = "joint"
     body: str
     swing: Angle = np.pi
     twist: tuple[float, float] = ALL_ROUND
@@ -251,6 +253,7 @@ class SwingTwistLimit(MeasuredForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
+        self.check_child(system, self.body, "joint")
         if not 0 < self._half <= np.pi:
             raise ModelError(f"twist must be a range of a width in (0, 2 pi], not {self.twist}", element=self.element)
 
