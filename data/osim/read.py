@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +61,12 @@ def read_model(
 def read_inner_model(element: Element, version: int, path: Path) -> Model:
     """The model in a <Model> of another document, such as a problem of Moco, with reports of what is not read. That
     <Model> is changed in place. `version`: that of the document."""
-    return reported(
-        path,
-        False,
-        lambda unsupported, implausible: _located(
-            path, unsupported, implausible, lambda: in_current_schema(element, version, path, implausible)
-        ),
-    )
+
+    def read(unsupported: UnsupportedElements, implausible: ImplausibleValues) -> Model:
+        schema = partial(in_current_schema, element, version, path, implausible)
+        return _located(path, unsupported, implausible, schema)
+
+    return reported(path, False, read)
 
 
 def _located(

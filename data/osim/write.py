@@ -284,11 +284,8 @@ def add_joints(
         for socket, end in ends.items():
             add(entry, socket, end)
         if body.joint.nq:
-            holder, values, speeds = (
-                add(entry, "coordinates"),
-                start[0][system.q_slices[i]],
-                start[1][system.u_slices[i]],
-            )
+            holder = add(entry, "coordinates")
+            values, speeds = start[0][system.q_slices[i]], start[1][system.u_slices[i]]
             if tag in BY_ANGULAR_VELOCITY and np.any(speeds):
                 speeds = axes_of_angles(*values[:2]) @ speeds
             for name, value, speed in zip(body.names_of_coordinates, values, speeds, strict=True):
