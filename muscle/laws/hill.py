@@ -134,11 +134,8 @@ class HillLaw(ForceLaw):
 
     def state_rate(self, length: Array, speed: Array, activation: Array, state: Array) -> Array:
         """(..., 1) dl_M/dt [m/s] at which fiber and tendon pull alike."""
-        fiber, cosine, tendon = self._fiber(length, state)
-        v = self.fiber_speed(fiber / self.optimal_fiber_length, tendon / cosine, self._active(activation))
-        rate = v * self.max_contraction_velocity * self.optimal_fiber_length
-        held = (state[..., 0] <= self.shortest) & (rate < 0)
-        return np.where(held, 0.0, rate)[..., None]
+        *_, rate = self.fiber(length, speed, activation, state)
+        return rate[..., None]
 
     def state_residual(self, length: Array, speed: Array, activation: Array, state: Array, rate: Array) -> Array:
         """(..., 1) f_M cos(alpha) - f_T at the fiber's rate dl_M/dt [m/s]: what the fiber pulls too hard, over F0.
@@ -174,9 +171,11 @@ class HillLaw(ForceLaw):
         if self.tendon == "rigid":
             l, cosine = self._rigid_fiber(length)
             return l, cosine, speed * cosine
-        l, cosine, _ = self._fiber(length, state)
-        assert state is not None  # or it would not have passed
-        return l, cosine, self.state_rate(length, speed, activation, state)[..., 0]
+        l, cosine, tendon = self._fiber(length, state)
+        v = self.fiber_speed(l / self.optimal_fiber_length, tendon / cosine, self._active(activation))
+        rate = v * self.max_contraction_velocity * self.optimal_fiber_length
+        held = (l <= self.shortest) & (rate < 0)
+        return l, cosine, np.where(held, 0.0, rate)
 
     def fiber_parts(self, length: Array, speed: Array, activation: Array) -> tuple[Array, Array, Array]:
         """(...) the active, the passive and the damping part of f_M at l~_M, v~_M and activation, whose sum it is."""

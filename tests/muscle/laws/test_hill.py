@@ -103,6 +103,17 @@ def test_all_number_types_give_the_same(scalar, law, rng):
     np.testing.assert_allclose(found, forces(x)[..., : found.shape[-1]], rtol=1e-11, atol=1e-9)
 
 
+def test_length_pennation_and_speed_of_a_fiber_take_one_tendon_force(monkeypatch, rng):
+    law, asked = LAWS["thelen2003"], []
+    tendon_force = type(law).tendon_force
+    monkeypatch.setattr(type(law), "tendon_force", lambda self, x: asked.append(x) or tendon_force(self, x))
+    length, activation, state = fibers(law, 5, rng)
+    asked.clear()
+    *_, rate = law.fiber(length, 0.0, activation, state)
+    assert len(asked) == 1
+    np.testing.assert_array_equal(rate, law.state_rate(length, 0.0, activation, state)[..., 0])
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_the_derivative_by_the_fiber_length_is_finite_everywhere(name, rng):
     law = LAWS[name]
