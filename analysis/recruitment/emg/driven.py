@@ -166,12 +166,13 @@ class MuscleTorques(MotionResult):
     def errors(self) -> "pd.DataFrame":
         """A row per free velocity: RMS [N m, N] of torque - needed and of needed, and their squared correlation.
 
-        The correlation is that of torque and needed, NaN where one of them is constant.
+        The correlation is that of torque and needed, NaN where one of them is constant. Where a frame is NaN, so are
+        the numbers of its velocity.
         """
         pulled, needed = (pd.DataFrame(x, columns=pd.Index(self.velocities)) for x in (self.torque, self.needed))
         errors = {"rms_error": pulled - needed, "rms_needed": needed}
-        found = pd.DataFrame({name: np.sqrt((x**2).mean()) for name, x in errors.items()})
-        return found.assign(r_squared=pulled.corrwith(needed) ** 2)
+        found = pd.DataFrame({name: np.sqrt((x**2).mean(skipna=False)) for name, x in errors.items()})
+        return found.assign(r_squared=(pulled.corrwith(needed) ** 2).where(found.rms_error.notna()))
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.needed', over the index

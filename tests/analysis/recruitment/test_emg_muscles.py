@@ -83,6 +83,11 @@ def test_driven_by_emg(arm, rng):
     noisy = replace(found, torque=found.torque + np.random.default_rng(2).normal(size=found.torque.shape))
     expected = [np.corrcoef(x, y)[0, 1] ** 2 for x, y in zip(noisy.torque.T, noisy.needed.T, strict=True)]
     np.testing.assert_allclose(noisy.errors().r_squared, expected)
+    torque = noisy.torque.copy()
+    torque[3, 0] = np.nan
+    unknown = replace(noisy, torque=torque).errors()
+    assert unknown.iloc[0].isna().tolist() == [True, False, True]  # rms_error, rms_needed, r_squared
+    assert unknown.iloc[1:].equals(noisy.errors().iloc[1:])
 
 
 def test_known_muscles_are_found_again(arm, rng):
