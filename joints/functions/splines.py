@@ -249,35 +249,30 @@ class NaturalSpline(InPieces):
     @cached_property
     def _pieces(self) -> tuple[Array, Array, Array]:
         """Where the pieces begin (k,), their origins (k,), and their coefficients (powers, k), the constants first; the
-        two ends among them."""
+        two ends among them. Outside it has the first m coefficients of its ends."""
         if self.degree == 3:
-            return _cubic(self)
+            return _cubic(self, _curvatures(self))
         m = (self.degree + 1) // 2
         free = [(order, 0.0) for order in range(m, 2 * m - 1)]
-        return _spline(self, self.degree, [free, free] if free else None, m)
+        ends = [free, free] if free else None
+        spline = scipy.interpolate.make_interp_spline(self.x, self.y, k=self.degree, bc_type=ends)
+        coefficients = []
+        for order in range(self.degree + 1):
+            taylor = spline(self.x, nu=order) / factorial(order) if order else self.y  # exactly
+            left, right = (taylor[0], taylor[-1]) if order < m else (0.0, 0.0)
+            coefficients.append([left, *taylor[:-1], right])
+        return np.array([-np.inf, *self.x]), np.array([self.x[0], *self.x]), np.array(coefficients)
 
 
-def _spline(points: InPieces, degree: int, ends: list[Any] | None, m: int) -> tuple[Array, Array, Array]:
-    """`_pieces` of the spline of a degree through points, with derivatives (order, value) at both ends. Outside it has
-    the first m of its coefficients there."""
-    spline = scipy.interpolate.make_interp_spline(points.x, points.y, k=degree, bc_type=ends)
-    coefficients = []
-    for order in range(degree + 1):
-        taylor = spline(points.x, nu=order) / factorial(order) if order else points.y  # exactly
-        left, right = (taylor[0], taylor[-1]) if order < m else (0.0, 0.0)
-        coefficients.append([left, *taylor[:-1], right])
-    return np.array([-np.inf, *points.x]), np.array([points.x[0], *points.x]), np.array(coefficients)
+def _curvatures(points: InPieces, thirds: Sequence[float] | None = None) -> list[float]:
+    """The second derivatives at the points of the cubic spline through them. They vanish at the ends, unless the third
+    derivatives in the first and in the last piece are given.
 
-
-def _cubic(points: InPieces, thirds: Sequence[float] | None = None) -> tuple[Array, Array, Array]:
-    """`_pieces` of the cubic spline through points, straight outside. Its second derivatives vanish at the ends, unless
-    the third ones in the first and in the last piece are given.
-
-    Its second derivatives M obey h M0 + 2 (h + k) M1 + k M2 = 6 (change of the slopes), with h and k the lengths of two
-    pieces. Importing SciPy's splines takes longer than all splines of a model.
+    These M obey h M0 + 2 (h + k) M1 + k M2 = 6 (change of the slopes), with h and k the lengths of two pieces.
+    Importing SciPy's splines takes longer than all splines of a model.
     """
-    h, y = np.diff(points.x), np.array(points.y)
-    slopes, beside = np.diff(y) / h, 0.0 if thirds is None else -1.0
+    h = np.diff(points.x)
+    slopes, beside = np.diff(points.y) / h, 0.0 if thirds is None else -1.0
     first, last = (0.0, 0.0) if thirds is None else (-h[0] * thirds[0], h[-1] * thirds[1])
     below, above = [*h[:-1], beside], [beside, *h[1:]]
     diagonal, right = [1.0, *2.0 * (h[:-1] + h[1:]), 1.0], [first, *6.0 * np.diff(slopes), last]
@@ -288,7 +283,13 @@ def _cubic(points: InPieces, thirds: Sequence[float] | None = None) -> tuple[Arr
     M = [right[-1] / diagonal[-1]]
     for k in reversed(range(len(above))):
         M.insert(0, (right[k] - above[k] * M[0]) / diagonal[k])
-    before, after = np.array(M[:-1]), np.array(M[1:])
+    return M
+
+
+def _cubic(points: InPieces, M: Sequence[float]) -> tuple[Array, Array, Array]:
+    """`_pieces` of the cubic spline through points, with the second derivatives M there, straight outside."""
+    h, y = np.diff(points.x), np.array(points.y)
+    slopes, before, after = np.diff(y) / h, np.array(M[:-1]), np.array(M[1:])
     begin, end = slopes - h * (2.0 * before + after) / 6.0, slopes[-1] + h[-1] * (M[-2] + 2.0 * M[-1]) / 6.0
     bent = [[0.0, *row, 0.0] for row in (before / 2.0, (after - before) / (6.0 * h))]
     coefficients = [[y[0], *y], [begin[0], *begin, end], *bent]
@@ -324,10 +325,10 @@ class SimmSpline(InPieces):
     @cached_property
     def _pieces(self) -> tuple[Array, Array, Array]:
         """As of a natural spline."""
-        if len(self.x) < 4:
-            return _spline(self, len(self.x) - 1, None, 2)
-        ends = slice(4), slice(-4, None)
-        return _cubic(self, [_third(np.array(self.x[part]), np.array(self.y[part])) for part in ends])
+        x, y = np.array(self.x), np.array(self.y)
+        if len(x) < 4:
+            return _cubic(self, [_highest_derivative(x, y) if len(x) == 3 else 0.0] * len(x))
+        return _cubic(self, _curvatures(self, [_highest_derivative(x[k], y[k]) for k in (slice(4), slice(-4, None))]))
 
     @property
     def as_line(self) -> tuple[float, float] | None:
@@ -338,11 +339,11 @@ class SimmSpline(InPieces):
         return (float(factor), float(offset)) if off <= STRAIGHTNESS_TOLERANCE * np.abs(y).max() else None
 
 
-def _third(x: Array, y: Array) -> float:
-    """The third derivative of the cubic through four points."""
-    for k in (1, 2, 3):
+def _highest_derivative(x: Array, y: Array) -> float:
+    """The derivative of order n - 1 of the polynomial through n points."""
+    for k in range(1, len(x)):
         y = np.diff(y) / (x[k:] - x[:-k])
-    return float(6 * y[0])
+    return float(factorial(len(x) - 1) * y[0])
 
 
 # ---- A smooth step from one value to another ----------------------------------------------------------------------
