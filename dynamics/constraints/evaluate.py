@@ -18,7 +18,7 @@ from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import cross, dot, matvec, spread, transpose, vecmat
 from myoquat.muscle import Model
-from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
+from myoquat.muscle.forces.base import wrenches_of_work
 
 from .equations import Constraints, constraints_of
 
@@ -228,8 +228,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     held = [(part, rows) for part, rows in slices if isinstance(part, Holonomic)]
     multipliers = multipliers[..., [i for _, rows in held for i in range(rows.start, rows.stop)]]
 
-    def work(motion: Array) -> Array:
-        bodies = separate_bodies(system, motion)
+    def work(bodies: ArticulatedSystem) -> Array:
         phi = np.concatenate([part.position(bodies, q, t) for part, _ in held] or [q[..., :0]], axis=-1)
         return dot(multipliers, phi)
 

@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core import Array, Pair, frozen
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
-from myoquat.joints.vectors import joined, matvec, row_cross, vecmat
+from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force
 
@@ -122,10 +122,7 @@ class MeasuredForce(PassiveForce):
         """
         f, _ = measured(system, [self], q, u)
 
-        def work(motion: Array) -> Array:
-            return np.sum(f * self.measures(separate_bodies(system, motion), q), axis=-1)
-
-        return wrenches_of_work(system, q, work)
+        return wrenches_of_work(system, q, lambda bodies: np.sum(f * self.measures(bodies, q), axis=-1))
 
 
 def measured(system: ArticulatedSystem, parts: Sequence[MeasuredForce], q: Array, u: Array) -> tuple[Array, Array]:
@@ -152,35 +149,27 @@ def measured(system: ArticulatedSystem, parts: Sequence[MeasuredForce], q: Array
 # A wrench of a body is a row (force [N], torque [N m]) at its origin in world axes.
 
 
-def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[Array], Array]) -> Array:
-    """(..., bodies, 6) the wrenches on the bodies whose virtual work is work(motion) (...).
-
-    motion (..., 6 bodies): the small step [m] and rotation vector [rad] of every body on its own, in world axes; see
-    `separate_bodies`.
-    """
+def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[ArticulatedSystem], Array]) -> Array:
+    """(..., bodies, 6) the wrenches on the bodies whose virtual work is work(bodies) (...), a formula of them as
+    `SeparateBodies`."""
     count = len(system.bodies)
     zero = np.zeros((*q.shape[:-1], 6 * count))
-    gradient = jacobian_at(lambda motion: work(motion)[..., None], zero, like=q)[..., 0, :]
+    gradient = jacobian_at(lambda motion: work(SeparateBodies(system, motion))[..., None], zero, like=q)[..., 0, :]
     return gradient.reshape((*gradient.shape[:-1], count, 6))
 
 
-def separate_bodies(system: ArticulatedSystem, displacement: Array | None = None) -> ArticulatedSystem:
+class SeparateBodies(ArticulatedSystem):
     """A stand-in for the system whose bodies move each on its own, as if there were no joints.
 
-    Formulas that ask it for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself. Formulas
-    that ask for poses, or for points and frames (`myoquat.joints.point_position`), get them after `displacement` (...,
-    6 bodies), to first order. Coordinates stay.
+    Formulas of kinematics that ask for poses, or for points and frames (`myoquat.joints.point_position`), get them
+    after the `displacement` (..., 6 bodies), the small step [m] and rotation vector [rad] of every body in world axes,
+    to first order. Those that ask for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself.
+    Coordinates stay.
     """
-    return _SeparateBodies(system, displacement)
 
-
-class _SeparateBodies(ArticulatedSystem):
-    """What `separate_bodies` returns: a system for the formulas of kinematics, with a tree of its own."""
-
-    def __init__(self, system: ArticulatedSystem, displacement: Array | None) -> None:
+    def __init__(self, system: ArticulatedSystem, displacement: Array) -> None:
         kept = {name: value for name, value in vars(system).items() if name not in ("tree", "unmerged_tree")}
-        vars(self).update(kept)
-        vars(self)["_displacement"] = displacement
+        vars(self).update(kept, _displacement=displacement)
 
     @cached_property
     def tree(self) -> Tree:
@@ -203,22 +192,17 @@ class _SeparateBodies(ArticulatedSystem):
 
     def poses(self, q: Array, motion: Array | None = None) -> dict[str, Pair]:
         """R, p of every body."""
-        poses = dict(super().poses(q))
-        displacement = vars(self)["_displacement"] if motion is None else motion
-        if displacement is not None:
-            for name, (rotation, step) in self.shifts(q, displacement, poses, self.ground).items():
-                R, p = poses[name]
-                poses[name] = R + row_cross(rotation, R), p + step
-        return poses
+        return super().poses(q, vars(self)["_displacement"] if motion is None else motion)
 
     def displaced(self, q: Array, motion: Array) -> Array:
         """The coordinates, which stay: a point that moves with them does not move on its body here."""
         return q
 
     def shifts(self, q: Array, motion: Array, poses: dict[str, Pair], base: str) -> dict[str, Pair]:
-        """(rotation vector, step of the origin) of every body."""
+        """(rotation vector, step of the origin) of every body, zero of the ground."""
         entries = ((name, slice(6 * i, 6 * i + 6)) for i, name in enumerate(self.body_names))
-        return {name: (motion[..., s][..., 3:], motion[..., s][..., :3]) for name, s in entries}
+        moved = {name: (motion[..., s][..., 3:], motion[..., s][..., :3]) for name, s in entries}
+        return {self.ground: (np.zeros(3), np.zeros(3)), **moved}
 
 
 class _Placed(FixedJoint):
