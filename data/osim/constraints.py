@@ -20,7 +20,7 @@ from myoquat.joints.functions import AxisFunction, Constant, Linear, Multivariat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler
 
-from .elements import COORDINATE, REQUIRED, Format, Frame, Frames, Part, add_offset, by_tag, on_body, only_written
+from .elements import COORDINATE, Format, Frame, Frames, Part, add_offset, by_tag, on_body, only_written
 from .functions import FUNCTION, FUNCTIONS, POLYNOMIAL, add_function, read_polynomial
 
 COUPLER, OF_COUPLER = "CoordinateCouplerConstraint", "coupled_coordinates_function"
@@ -125,7 +125,7 @@ OF_SEVERAL = Format(COUPLER, PolynomialCoupler, DRIVEN, Part(_read_polynomial, _
 CONSTRAINTS = by_tag(
     Format("PointConstraint", PointLoop, {}, *POINTS, only_written(_check_axes)),
     Format("WeldConstraint", Weld, {}, LINKED),
-    Format("ConstantDistanceConstraint", Distance, {"distance": ("constant_distance", REQUIRED)}, *POINTS),
+    Format("ConstantDistanceConstraint", Distance, {"distance": ("constant_distance", None)}, *POINTS),
     Format(
         "PointOnLineConstraint",
         PointOnLine,

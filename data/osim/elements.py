@@ -27,7 +27,7 @@ from myoquat.data.xml import (
     numbers,
     text,
 )
-from myoquat.joints import ModelError, quaternion_from_matrix, rotation_matrix, rotation_matrix_from_euler
+from myoquat.joints import ModelError, quaternion_from_matrix, rotation_matrix_from_euler
 from myoquat.joints.errors import errors_about
 from myoquat.muscle.coordinates import Marker
 
@@ -47,11 +47,6 @@ class Frame:
     body: str
     R: Any
     p: Any
-
-    @classmethod
-    def of(cls, body: str, position: Any, orientation: Any) -> "Frame":
-        """From numbers: position [m] and unit quaternion."""
-        return cls(body, rotation_matrix(orientation), np.array(position))
 
     @property
     def is_body(self) -> bool:
@@ -76,6 +71,11 @@ class Frame:
     def point(self, x: Any) -> Any:
         """A point of this frame in the body's frame."""
         return self.p + self.R @ x
+
+
+def frame_of(body: str) -> Frame:
+    """A body's own frame."""
+    return Frame(body, np.eye(3), np.zeros(3))
 
 
 class Frames:
@@ -108,7 +108,7 @@ class Frames:
         element = self._offsets.get("/".join((*parts[-3:-2], local)), self._offsets.get(local))
         if element is None:
             if name in self._bodies:
-                return Frame(name, np.eye(3), np.zeros(3))
+                return frame_of(name)
             element = self._offsets.get(name)
         return None if element is None else self.placed(element, depth)
 
@@ -271,7 +271,6 @@ def path_of_coordinate(element: Element, name: str) -> str:
 
 ON_PARENT = on_body("socket_parent_frame", "location")
 NUMBER = ValueType(lambda element, tag, default, _: number(element, tag, default))
-REQUIRED = ValueType(lambda element, tag, *_: number(element, tag))  # a number that the file must give
 THREE = ValueType(lambda element, tag, *_: numbers(element, tag, 3))
 BY_DEFAULT = {  # by the type of a default
     bool: ValueType(lambda element, tag, default, _: boolean(element, tag, default)),
@@ -288,7 +287,7 @@ OWN_BODY, OWN_NAMED_BODY = ValueType(_own_body, _add_path), ValueType(_own_body)
 class Format:
     """A type of element: its tag, the class of its records, and what its children say.
 
-    rows    attribute -> tag of its child, (tag, default of the file) or (tag, value_type)
+    rows    attribute -> tag of its child, (tag, default of the file) or (tag, value_type); None: the file must give it
     parts   what is more than the value of one child
     finish  changes the attributes that were read from an element, in place
     """
@@ -354,9 +353,9 @@ def format_of(table: Mapping[str, Format], record: Any) -> Format | None:
     return next((format_ for format_ in table.values() if format_.record is type(record)), None)
 
 
-def same(*names: str) -> dict[str, str]:
-    """Rows of attributes whose children have their names."""
-    return {name: name for name in names}
+def same(*names: str, **facts: Any) -> dict[str, Any]:
+    """Rows of attributes whose children have their names; `facts`: with a default of the file or a type of value."""
+    return {name: name for name in names} | {name: (name, fact) for name, fact in facts.items()}
 
 
 MARKER = Format("Marker", Marker, same("fixed"), ON_PARENT)

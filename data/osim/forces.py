@@ -78,7 +78,7 @@ from .functions import THREE_FUNCTIONS, add_function, can_read as can_read_funct
 BOUNDS = {"lower": "min_control", "upper": "max_control"}
 BOUND = ValueType(lambda e, tag, default, _: number(e, tag, infinite=True) if text(e, tag, "") else default)
 SCALAR = same("optimal_force") | {ours: (theirs, BOUND) for ours, theirs in BOUNDS.items()}
-AT_COORDINATE = {"coordinate": ("coordinate", COORDINATE)}
+AT_COORDINATE = same(coordinate=COORDINATE)
 TWO_BODIES = {"first": ("bodyA", OWN_NAMED_BODY), "second": ("bodyB", OWN_NAMED_BODY)}
 ACTUATORS = by_tag(
     Format("CoordinateActuator", CoordinateActuator, SCALAR | AT_COORDINATE),
@@ -92,12 +92,8 @@ ACTUATORS = by_tag(
         "PointActuator",
         PointActuator,
         SCALAR
-        | same("point", "direction")
-        | {
-            "body": ("body", OWN_NAMED_BODY),
-            "point_in_world": "point_is_global",
-            "direction_in_world": "force_is_global",
-        },
+        | same("point", "direction", body=OWN_NAMED_BODY)
+        | {"point_in_world": "point_is_global", "direction_in_world": "force_is_global"},
     ),
     Format(
         "BodyActuator",
@@ -223,8 +219,8 @@ ORIENTATION = Part(
 )
 SURFACES = by_tag(
     Format("ContactHalfSpace", ContactHalfSpace, {}, PLACE, NORMAL),
-    Format("ContactSphere", ContactSphere, {"radius": ("radius", 0.0)}, PLACE),
-    Format("ContactEllipsoid", ContactEllipsoid, {"radii": ("radii", ZERO)}, PLACE, ORIENTATION),
+    Format("ContactSphere", ContactSphere, same(radius=0.0), PLACE),
+    Format("ContactEllipsoid", ContactEllipsoid, same(radii=ZERO), PLACE, ORIENTATION),
 )
 
 
@@ -253,7 +249,7 @@ FRICTION = same("dissipation", "static_friction", "dynamic_friction", "viscous_f
 MATERIAL = Format(
     "HuntCrossleyForce..ContactParameters",
     ContactMaterial,
-    {"surfaces": ("geometry", HELD), "stiffness": ("stiffness", 0.0), **FRICTION},
+    {"surfaces": ("geometry", HELD)} | same(stiffness=0.0) | FRICTION,
 )
 MATERIALS = "HuntCrossleyForce..ContactParametersSet"
 
@@ -421,10 +417,7 @@ LIMIT = Format(
         **AT_COORDINATE,
         "lower": ("lower_limit", 0.0),
         "upper": ("upper_limit", 0.0),
-        "lower_stiffness": ("lower_stiffness", 1.0),
-        "upper_stiffness": ("upper_stiffness", 1.0),
-        "transition": ("transition", 0.1),
-        "damping": ("damping", 0.001),
+        **same(lower_stiffness=1.0, upper_stiffness=1.0, transition=0.1, damping=0.001),
     },
 )
 POWERS = dict.fromkeys(("lower", "upper", "transition"), 1)  # of the unit of the coordinate

@@ -57,7 +57,7 @@ def _or_zero(element: Element, tag: str) -> AxisFunction:
 
 FUNCTION, THREE_FUNCTIONS = ValueType(_function, _add_function), three_of(_or_zero, _add_function)
 VALUES = ValueType(lambda element, tag, *_: numbers(element, tag))
-POINTS = {"x": ("x", VALUES), "y": ("y", VALUES)}
+POINTS = same(x=VALUES, y=VALUES)
 HALF_ORDER = ValueType(lambda element, tag, *_: 2 * int(number(element, tag)) - 1, _add_degree)
 DESCENDING = ValueType(  # highest power first
     lambda element, tag, *_: numbers(element, tag, None, (1.0,))[::-1],
@@ -78,8 +78,8 @@ FUNCTIONS = by_tag(
     Format("GCVSpline", NaturalSpline, {"degree": ("half_order", HALF_ORDER), **POINTS}),
     Format("StepFunction", SmoothStep, STEP),
     Format("Sine", Sine, same("amplitude", "omega", "phase", "offset")),
-    Format("PolynomialFunction", Polynomial, {"coefficients": ("coefficients", DESCENDING)}),
-    Format("MultiplierFunction", Multiplier, {"function": ("function", FUNCTION), "scale": "scale"}),
+    Format("PolynomialFunction", Polynomial, same(coefficients=DESCENDING)),
+    Format("MultiplierFunction", Multiplier, same(function=FUNCTION) | same("scale")),
 )
 POLYNOMIAL = "MultivariatePolynomialFunction"
 

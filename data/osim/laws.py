@@ -142,11 +142,8 @@ def _least_activation(element: Element, values: dict[str, Any]) -> None:
 TENDON = Part(_read_tendon, lambda entry, law: add(entry, "ignore_tendon_compliance", law.tendon == "rigid"))
 ELASTIC_TENDON = Part(_read_tendon, lambda *_: None)  # as Thelen's is always written
 STIFFNESS = "stiffness_at_one_norm_force"
-FIBER = {
-    "max_isometric_force": ("max_isometric_force", 1000.0),
-    "optimal_fiber_length": ("optimal_fiber_length", 0.1),
-    "tendon_slack_length": ("tendon_slack_length", 0.2),
-    "pennation": "pennation_angle_at_optimal",
+FIBER = same(max_isometric_force=1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.2) | {
+    "pennation": "pennation_angle_at_optimal"
 }
 COMMON = FIBER | same("max_contraction_velocity")
 DAMPED, LIMITED = {"damping": "fiber_damping"}, {"maximum_pennation": "maximum_pennation_angle"}
@@ -242,7 +239,7 @@ LAWS = by_tag(
     Format(
         SCHUTTE,
         Schutte1993,
-        FIBER | {"damping": ("damping", 0.1)},
+        FIBER | same(damping=0.1),
         TENDON,
         Part(
             lambda element, _: {"max_contraction_velocity": 1 / _time_scale(element)},
@@ -265,10 +262,7 @@ LAWS = by_tag(
     Format(
         "Blankevoort1991Ligament",
         Blankevoort1991,
-        {
-            "linear_stiffness": ("linear_stiffness", 1.0),
-            **same("slack_length", "transition_strain", "damping_coefficient"),
-        },
+        same(linear_stiffness=1.0) | same("slack_length", "transition_strain", "damping_coefficient"),
     ),
     Format("PathSpring", PathSpring, same("stiffness", "resting_length", "dissipation")),
     Format("PathActuator", PathActuator, {"max_isometric_force": ("optimal_force", 1.0)}),

@@ -16,7 +16,7 @@ from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Marker
 
 from .document import FIRST_RELEASE, complete
-from .elements import GROUND, MARKER, Frame, Frames, add_offset
+from .elements import GROUND, MARKER, Frame, Frames, add_offset, frame_of
 from .forces import ACTUATORS
 
 SETS = ("ForceSet", "ActuatorSet")  # as it was called before OpenSim 2
@@ -35,7 +35,7 @@ class _Bodies(Frames):
         pass
 
     def of(self, owner: Element, socket: str) -> Frame:
-        return Frame(last_name(text(owner, socket)), np.eye(3), np.zeros(3))
+        return frame_of(last_name(text(owner, socket)))
 
 
 def _rename(element: Element) -> None:

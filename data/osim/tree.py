@@ -51,7 +51,7 @@ from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
 from .constraints import weld
-from .elements import GROUND, ZERO, Format, Frame, Frames, ValueType, by_tag, format_of
+from .elements import GROUND, ZERO, Format, Frame, Frames, ValueType, by_tag, format_of, same
 from .functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
 from .geometry import geometry_of
 
@@ -181,7 +181,7 @@ SHAPED = by_tag(
     Format(
         "ConstantCurvatureJoint",
         ConstantCurvatureJoint,
-        {"length": ("length", 1.0), "rest": ("neutral_angle_x_z_y", ZERO)},
+        same(length=1.0) | {"rest": ("neutral_angle_x_z_y", ZERO)},
     ),
 )
 JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = {  # tag -> coordinates, joint

@@ -27,7 +27,7 @@ from myoquat.joints import ModelError, quaternion_from_matrix, rotation_matrix_f
 from myoquat.muscle import Muscle, PathPoint, Wrap, wrapping
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 
-from .elements import GROUND, ON_PARENT, REQUIRED, THREE, ZERO, Format, Frame, Frames, Part, by_tag, format_of
+from .elements import GROUND, ON_PARENT, THREE, ZERO, Format, Frame, Frames, Part, by_tag, format_of, frame_of, same
 from .forces import ORIENTATION, PLACE, SURFACES, Contacts
 
 # ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
@@ -47,8 +47,8 @@ PLACED = Part(lambda _, place: place, _add_placed)
 def _objects() -> dict[str, Format]:
     """OpenSim's wrap objects, read with their body, position and orientation."""
     return by_tag(
-        Format("WrapSphere", wrapping.WrapSphere, {"radius": ("radius", 0.05)}, PLACED),
-        Format("WrapCylinder", wrapping.WrapCylinder, {"radius": ("radius", 1.0), "length": ("length", 1.0)}, PLACED),
+        Format("WrapSphere", wrapping.WrapSphere, same(radius=0.05), PLACED),
+        Format("WrapCylinder", wrapping.WrapCylinder, same(radius=1.0, length=1.0), PLACED),
         Format("WrapEllipsoid", wrapping.WrapEllipsoid, {"radii": ("dimensions", (0.05,) * 3)}, PLACED),
         Format(
             "WrapTorus",
@@ -62,15 +62,15 @@ def _objects() -> dict[str, Format]:
 @functools.cache
 def _obstacles() -> dict[str, Format]:
     """Contact geometry that a Scholz2015GeometryPath may go around, read from the contact geometry of a model."""
-    radius, place = {"radius": ("radius", REQUIRED)}, (PLACE, ORIENTATION)
+    radius, place = same("radius"), (PLACE, ORIENTATION)
     return by_tag(
         Format("ContactSphere", wrapping.WrapSphere, radius, *place),
         Format("ContactCylinder", wrapping.WrapCylinder, radius, *place),
-        Format("ContactEllipsoid", wrapping.WrapEllipsoid, {"radii": ("radii", THREE)}, *place),
+        Format("ContactEllipsoid", wrapping.WrapEllipsoid, same(radii=THREE), *place),
         Format(
             "ContactTorus",
             wrapping.WrapTorus,
-            {"ring_radius": ("torus_radius", REQUIRED), "tube_radius": ("tube_radius", REQUIRED)},
+            {"ring_radius": "torus_radius", "tube_radius": "tube_radius"},
             *place,
         ),
     )
@@ -87,7 +87,7 @@ def wraps_of(model: Any, frames: Frames, unsupported: UnsupportedElements) -> Wr
         holder = element.getparent().getparent().getparent()
         body = GROUND if holder.tag == "Ground" else str(holder.get("name"))
         on_body = holder.tag in ("Ground", "Body")
-        frame = Frame(body, np.eye(3), np.zeros(3)) if on_body else frames.placed(holder)
+        frame = frame_of(body) if on_body else frames.placed(holder)
         found[str(element.get("name"))].append((element, frame))
     named = {(element.text or "").strip() for element in model.iter("wrap_object")} & found.keys()
     angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]

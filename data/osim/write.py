@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core import free_name, frozen
+from myoquat.core import free_name
 from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name, document_text
@@ -20,6 +20,7 @@ from myoquat.joints import (
     ModelError,
     convert_coordinates,
     convert_velocities,
+    rotation_matrix,
 )
 from myoquat.joints.conversion.balls import as_axes, completed, with_angles
 from myoquat.joints.conversion.chains import with_chains_restored
@@ -32,7 +33,7 @@ from myoquat.muscle.loads import BODIES, named_bodies
 
 from .constraints import add_constraints
 from .controllers import add_inputs
-from .elements import GROUND, MARKER, ZERO, Frame, add_offset, format_of
+from .elements import GROUND, MARKER, Frame, add_offset, format_of, frame_of
 from .forces import ACTUATORS, FORCES, add_limits, add_passive, surfaces_of
 from .functions import add_function
 from .geometry import add_geometry
@@ -42,7 +43,7 @@ from .tree import BY_ANGULAR_VELOCITY, SHAPED, are_collinear, forces_on_angles, 
 from .wraps import WrittenWraps
 
 COLONS = re.compile(r"(</?\w+)\.\.(?=\w)")  # ours for the :: of OpenSim's tags, which XML takes for namespaces
-ON_BODIES = ("muscles", "markers", "constraints", "forces", "actuators")  # parts of a model that name bodies
+NAMING = (*BODIES, "parent", "ground")  # fields that name bodies or the ground
 VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
 
 
@@ -62,7 +63,10 @@ def model_text(model: Model, unwritten: UnwrittenParts) -> str:
 
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
-    original = _with_bodies_to_pull_at(model)
+    was = model.system.ground
+    if was != GROUND and GROUND in model.system.body_names:
+        raise ModelError("'ground' is the name of OpenSim's ground", element=f"body {GROUND!r}")
+    original = _with_bodies_to_pull_at(_on_ground(model, was, GROUND))
     model = _prepared(original)
     system = model.system
     source, q, speeds = original.system, original.start, original.start_u or ()  # by the coordinates that are written
@@ -110,19 +114,17 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
 
 
 def _prepared(model: Model) -> Model:
-    """The model on OpenSim's ground, with angles where it has quaternions, as far as paths can see."""
-    system = named_as_ground(model.system)
-    was, new = model.system.ground, system.ground
-    system, couplings = with_chains_restored(system)
+    """The model with angles where it has quaternions, as far as paths can see."""
+    system, couplings = with_chains_restored(model.system)
     system = replace(system, bodies=tuple(with_angles(body) for body in system.bodies))
-    parts: dict[str, Any] = {key: _on_ground(getattr(model, key), was, new) for key in ON_BODIES}
-    parts["muscles"] = tuple(replace(m, path=replace(m.path, anatomy=None)) for m in parts["muscles"])
+    muscles = tuple(replace(m, path=replace(m.path, anatomy=None)) for m in model.muscles)
     taken = {coupler.name for coupler in model.couplers}
     chained = (  # the couplers of chains of bodies
         Coupler(free_name(f"{dependent}_con", taken), dependent, driver, Linear(factor, offset))
         for dependent, (driver, factor, offset) in couplings.items()
     )
-    return replace(model, system=system, couplers=(*model.couplers, *chained), start_q=None, start_u=None, **parts)
+    couplers = (*model.couplers, *chained)
+    return replace(model, system=system, muscles=muscles, couplers=couplers, start_q=None, start_u=None)
 
 
 def _with_bodies_to_pull_at(model: Model) -> Model:
@@ -142,13 +144,13 @@ def _with_bodies_to_pull_at(model: Model) -> Model:
 
 
 def _on_ground(part: Any, was: str, new: str) -> Any:
-    """Parts of a model, or what they hold, with another name for the ground."""
+    """A model, or parts of it, with another name for the ground."""
     if isinstance(part, tuple):
         return tuple(_on_ground(each, was, new) for each in part)
     if was == new or not is_dataclass(part) or isinstance(part, type):
         return part
     values = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
-    return replace(part, **{key: new if key in BODIES and value == was else _on_ground(value, was, new)
+    return replace(part, **{key: new if key in NAMING and value == was else _on_ground(value, was, new)
                             for key, value in values.items()})  # fmt: skip
 
 
@@ -156,25 +158,6 @@ def _on_ground(part: Any, was: str, new: str) -> Any:
 
 
 SOCKETS = ("socket_parent_frame", "socket_child_frame")
-
-
-@frozen
-class Placed:
-    """A joint between two bodies.
-
-    moving   the body whose joint it is
-    carried  the body that it carries in the place of `moving`, the same one where the joint is at its origin
-    frame    (position, orientation) of the joint on `carried`, None where the joint is at its origin
-    """
-
-    moving: Body
-    carried: str
-    frame: tuple[Any, Any] | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the joint."""
-        return self.moving.joint_name or self.moving.name
 
 
 def _add_known(element: Element, known: Coordinate) -> None:
@@ -217,19 +200,10 @@ def _add_axes(parent: Element, body: Body) -> None:
                 add_function(holder, function, "function")
 
 
-def named_as_ground(system: ArticulatedSystem) -> ArticulatedSystem:
-    """The system on a ground of OpenSim's name; ModelError where a body has that name."""
-    if system.ground == GROUND:
-        return system
-    if GROUND in system.body_names:
-        raise ModelError("'ground' is the name of OpenSim's ground", element=f"body {GROUND!r}")
-    bodies = (replace(b, parent=GROUND) if b.parent == system.ground else b for b in system.bodies)
-    return replace(system, bodies=tuple(bodies), ground=GROUND)
-
-
-def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Placed]:
-    """The joints in order. A massless body that only carries another one, fixed to it, becomes the frame of its joint
-    on that body. It stays a body if it is `needed` by name."""
+def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[tuple[Body, Frame]]:
+    """The body of each joint in order, and the joint's frame on the body that it carries. A massless body that only
+    carries another one, fixed to it, becomes the frame of its joint on that body. It stays a body if it is `needed` by
+    name."""
     needed = set(needed)
     carrying: dict[str, list[Body]] = {}
     for body in system.bodies:
@@ -240,11 +214,12 @@ def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Plac
         if body.name in done:
             continue
         if len(children) == 1 and _is_frame(body, children[0]) and body.name not in needed:
-            back = Frame.of(children[0].name, children[0].position, children[0].orientation).inverse
-            result.append(Placed(body, children[0].name, (back.p, back.orientation)))
-            done.add(children[0].name)
+            (child,) = children
+            origin = Frame(child.name, rotation_matrix(child.orientation), np.array(child.position))
+            result.append((body, origin.inverse))
+            done.add(child.name)
         else:
-            result.append(Placed(body, body.name))
+            result.append((body, frame_of(body.name)))
     return result
 
 
@@ -255,11 +230,13 @@ def _is_frame(body: Body, child: Body) -> bool:
     return empty and plain and (named or not body.joint.is_weld)
 
 
-def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed], unwritten: UnwrittenParts) -> None:
+def add_bodies(
+    parent: Element, system: ArticulatedSystem, placed: list[tuple[Body, Frame]], unwritten: UnwrittenParts
+) -> None:
     """The <BodySet>, and the <Ground> before it."""
     ground = add(parent, "Ground", name=GROUND)
     add_geometry(ground, GROUND, system.shapes, unwritten)
-    bodies, written = add_set(parent, "BodySet"), {joint.carried for joint in placed}
+    bodies, written = add_set(parent, "BodySet"), {frame.body for _, frame in placed}
     for body in system.bodies:
         if body.name not in written:
             continue
@@ -271,16 +248,17 @@ def add_bodies(parent: Element, system: ArticulatedSystem, placed: list[Placed],
 
 
 def add_joints(
-    parent: Element, system: ArticulatedSystem, placed: list[Placed], start: Any, coordinates: dict[str, Coordinate]
-) -> None:
+    parent: Element, system: ArticulatedSystem, placed: list[tuple[Body, Frame]], start: Any,
+    coordinates: dict[str, Coordinate],
+) -> None:  # fmt: skip
     """The <JointSet>: joints with their frames and coordinates; start: q (nq,) and u (nu,)."""
     joints = add_set(parent, "JointSet")
-    for joint in placed:
-        body, forward = joint.moving, joint.moving.joint.forward
+    for body, frame in placed:
+        forward = body.joint.forward
         element, tag, i = f"body {body.name!r}", tag_of(forward), system.indices.body(body.name)
-        entry = add(joints, tag, name=checked_name(joint.name, element))
+        entry = add(joints, tag, name=checked_name(body.joint_name or body.name, element))
         sockets = SOCKETS if forward is body.joint else SOCKETS[::-1]
-        ends = dict(zip(sockets, (f"{body.parent}_offset", f"{joint.carried}_offset"), strict=True))
+        ends = dict(zip(sockets, (f"{body.parent}_offset", f"{frame.body}_offset"), strict=True))
         for socket, end in ends.items():
             add(entry, socket, end)
         if body.joint.nq:
@@ -296,8 +274,7 @@ def add_joints(
                     _add_known(coordinate, known)
         frames = add(entry, "frames")
         add_offset(frames, ends[sockets[0]], body.parent, body.position, body.orientation)
-        position, orientation = joint.frame or (ZERO, (1.0, 0.0, 0.0, 0.0))
-        add_offset(frames, ends[sockets[1]], joint.carried, position, orientation)
+        add_offset(frames, ends[sockets[1]], frame.body, frame.p, frame.orientation)
         if tag in SHAPED:
             SHAPED[tag].fill(entry, forward)
         elif tag == "CustomJoint":
