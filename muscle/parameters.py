@@ -148,9 +148,7 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
             for end, at in (("origin", 0), ("insertion", len(muscles[k].path.points) - 1)):
                 if steps[3:5] == ("points", at):
                     aliases.append(f"{own}{end}{name.removeprefix(f'{own}path.{at}')}")
-        at_body = steps[isinstance(model, Model) :]
-        holder = fits.get(bodies[int(at_body[1])].name) if at_body[0] == "bodies" else None
-        if holder is not None and at_body[2] in ("position", "orientation", "joint"):
+        if location.moves_joint and (holder := fits.get(bodies[int(steps[2])].name)) is not None:
             found.withheld.update(dict.fromkeys([name, *aliases], holder))
             continue
         if target == name:
@@ -469,9 +467,6 @@ class Parameters:
         keys = {steps[0] for steps in values} & set(START)
         if not keys or not isinstance(self.model, Model):
             return self.model
-        start: dict[str, Any] = {
-            "start_q": tuple(map(float, self.system.neutral())),
-            "start_u": (0.0,) * self.system.nu,
-        }
-        open_keys = [key for key in START if key in keys and getattr(self.model, key) is None]
-        return replace(self.model, **{key: start[key] for key in open_keys})
+        start_u = self.model.start_u or (0.0,) * self.system.nu
+        start: dict[str, Any] = {"start_q": tuple(map(float, self.model.start)), "start_u": start_u}
+        return replace(self.model, **{str(key): start[str(key)] for key in keys})

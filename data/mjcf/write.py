@@ -372,43 +372,38 @@ class Actuators:
             if spring is not None:
                 k, c = spring.stiffness, spring.damping
                 attributes |= {"biastype": "affine", "biasprm": (k * spring.rest, -k, -c)}
-            limits = actuator.activation_bounds
             if isinstance(actuator, ActivationCoordinateActuator):
                 attributes |= {"dyntype": "filter", "dynprm": actuator.activation_time}
             elif actuator.delayed:
                 attributes |= {"dyntype": "integrator", "dynprm": 1.0}
-            if all(map(math.isfinite, limits)):
-                attributes |= {"actlimited": True, "actrange": limits}
-            elif any(map(math.isfinite, limits)):
-                self.tree.unwritten.count("activations that are bounded on one side", actuator.name)
         bounds = actuator.lower, actuator.upper
-        if all(map(math.isfinite, bounds)):
-            attributes |= {"ctrllimited": True, "ctrlrange": bounds}
-        elif any(map(math.isfinite, bounds)):
-            self.tree.unwritten.count("controls that are bounded on one side", actuator.name)
+        for what, word, ends in (("activations", "act", actuator.activation_bounds), ("controls", "ctrl", bounds)):
+            if all(map(math.isfinite, ends)):
+                attributes |= {f"{word}limited": True, f"{word}range": ends}
+            elif any(map(math.isfinite, ends)):
+                self.tree.unwritten.count(f"{what} that are bounded on one side", actuator.name)
         self._add("general", actuator.name, actuator.activation if "dyntype" in attributes else 0.0, **attributes)
 
 
 def law_of(law: ForceLaw | None) -> dict[str, Any] | None:
     """The gain and the bias of a law of a tendon's length, whose activation is the control; None for another law."""
-    found: dict[str, Any]
+    found: dict[str, Any] = {}
     if isinstance(law, PathActuator):
         return {"gear": -law.max_isometric_force}
     if isinstance(law, AffinePath):
-        gain, bias = ([f"{word}_{k}" for k in range(3)] for word in ("gain", "bias"))
-        found = {
-            "gaintype": "affine", "gainprm": tuple(0.0 - getattr(law, key) for key in gain),
-            "biastype": "affine", "biasprm": tuple(0.0 - getattr(law, key) for key in bias),
-        }  # fmt: skip
+        for word in ("gain", "bias"):
+            numbers = tuple(0.0 - getattr(law, f"{word}_{k}") for k in range(3))
+            found |= {f"{word}type": "affine", f"{word}prm": numbers}
     elif isinstance(law, MujocoMuscle):
         low, high = law.lowest, law.highest
-        others = law.active_from, law.active_to, law.max_speed, law.passive_force, law.eccentric_force
         start = law.passive_offset + low * law.passive_scale
         passive = start, start + law.passive_scale * (high - low)
         sign = -1.0 if law.max_isometric_force < 0 else 1.0  # of the gear
+        others = law.active_from, law.active_to, law.max_speed, law.passive_force, law.eccentric_force
+        shared = sign * law.max_isometric_force, SCALE, *others
         found = {
-            "gaintype": "muscle", "gainprm": (low, high, sign * law.max_isometric_force, SCALE, *others),
-            "biastype": "muscle", "biasprm": (*passive, sign * law.max_isometric_force, SCALE, *others),
+            "gaintype": "muscle", "gainprm": (low, high, *shared),
+            "biastype": "muscle", "biasprm": (*passive, *shared),
             "lengthrange": (sign * law.shortest_length, sign * law.longest_length),
         } | ({} if sign > 0 else {"gear": sign})  # fmt: skip
     else:

@@ -257,25 +257,24 @@ class Tree:
         """A surface with the site that tells the side, unless it is there already."""
         if wrap in self.surfaces:
             return
-        called, differences = wrap.name or name, []
+        called, sided = wrap.name or name, wrap.quadrant != "all"
         sizes: tuple[float, ...] = (wrap.radius,)
         if wrap.shape == "cylinder":
             endless = not np.isfinite(wrap.length)
             sizes += (ENDLESS_HALF_LENGTH_M if endless else wrap.length / 2,)
-            differences += [] if endless else ["ends of wrapping cylinders, which have none in MuJoCo"]
-        if wrap.shape == "cylinder" and wrap.rule == "shortest" and wrap.quadrant != "all":
-            differences.append("sides of cylinders by the rule of WrapCylinder, where MuJoCo has its own")
-        elif wrap.rule == "mujoco3" and wrap.quadrant != "all":
-            differences.append("sides of surfaces by the rule of MuJoCo 3")
+            if not endless:
+                self.unwritten.count("ends of wrapping cylinders, which have none in MuJoCo", called)
+        if wrap.shape == "cylinder" and wrap.rule == "shortest" and sided:
+            self.unwritten.count("sides of cylinders by the rule of WrapCylinder, where MuJoCo has its own", called)
+        elif wrap.rule == "mujoco3" and sided:
+            self.unwritten.count("sides of surfaces by the rule of MuJoCo 3", called)
         add_with(self.bodies[wrap.body], "geom", name=name, type=wrap.shape, size=sizes, pos=wrap.position,
                  quat=wrap.orientation, contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip
         side = np.zeros(3) if wrap.holds_inside else wrap.ahead
         if wrap.hint is not None:
-            differences.append("hints of wrapping surfaces, written as sides")
+            self.unwritten.count("hints of wrapping surfaces, written as sides", called)
             side = np.where(np.arange(3) < wrap.axes, wrap.hint, 0.0)
             side = side / np.linalg.norm(side)
-        for difference in differences:
-            self.unwritten.count(difference, called)
         site = None
         if side is not None:
             place = np.array(wrap.in_body(SIDE_SITE_RADII * wrap.radius * side), dtype=float)
