@@ -1,11 +1,11 @@
 """Reports of what is lost or doubtful between a model and a file: one warning each, with counts."""
 
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from myoquat.core import warn_user
 from myoquat.joints import ModelError
 from myoquat.joints.errors import shortened
 
@@ -99,7 +99,7 @@ class Report:
         if strict and parts:
             raise ModelError(message, file=path)
         for text in ([message] if parts else []) + self.remarks:
-            warnings.warn(f"{path}: {text}", self.warning, stacklevel=4)
+            warn_user(f"{path}: {text}", self.warning)
 
 
 class UnwrittenParts(Report):

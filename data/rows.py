@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import pandas as pd
+from myoquat.core import pandas as pd, warn_user
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
@@ -45,7 +44,7 @@ class NumberFile:
 
     def tell(self, line: int, message: str) -> None:
         """Tell what is odd in a line."""
-        tell(self.path, self.strict, line, message, stacklevel=5)
+        tell(self.path, self.strict, line, message)
 
     def mended(self, line: Line) -> str:
         """The text of a line, as `text_of` has it."""
@@ -188,9 +187,9 @@ def named_parts(frame: "pd.DataFrame", noun: str, parts: Sequence[str]) -> list[
     return names
 
 
-def tell(path: Path, strict: bool, line: int | None, message: str, stacklevel: int = 4) -> None:
+def tell(path: Path, strict: bool, line: int | None, message: str) -> None:
     """A warning that says what is odd, or, where `strict`, a ModelError."""
     if strict:
         raise ModelError(message, file=path, line=line)
     place = path if line is None else f"{path}:{line}"
-    warnings.warn(f"{place}: {message}", ImplausibleWarning, stacklevel=stacklevel)
+    warn_user(f"{place}: {message}", ImplausibleWarning)

@@ -8,7 +8,6 @@ are also at most MAX_NUMBER in size. No quantity comes near in SI units, and pro
 """
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import NoneType, UnionType
@@ -16,7 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, frozen, holds_masked
+from myoquat.core import Array, ArrayLike, frozen, holds_masked, warn_user
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
 from .errors import CoordinateWarning, ModelError, OffSphereError
@@ -184,11 +183,10 @@ def warn_far(q: Array, angles: Sequence[tuple[int, str]]) -> None:
         most = np.abs(q[..., place]).max(initial=0.0)
         if most > MAX_PLAUSIBLE_ANGLE_RAD and name not in _warned:
             _warned.add(name)
-            warnings.warn(
+            warn_user(
                 f"coordinate {name!r} is {most:.4g} rad, {most / (2 * np.pi):.1f} turns: are these degrees? "
                 "np.deg2rad(...) gives radians",
                 CoordinateWarning,
-                stacklevel=2,
             )
 
 

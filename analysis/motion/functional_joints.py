@@ -30,13 +30,12 @@ of their turns C. Noise of a covariance P_ki adds the mean of 2 P_ki to the matr
 (x_ki - mean x_k) trace P_ki to the right-hand side.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd, scipy
+from myoquat.core import Array, check_types, frozen, indices_of, pandas as pd, scipy, warn_user
 from myoquat.data.motions import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, SphericalJoint
@@ -409,7 +408,7 @@ def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segmen
 
 
 def _warn_of(what: str, change: float) -> None:
-    warnings.warn(f"{what} still changes by {change:.2g} m after {MAX_ITERATIONS} iterations", stacklevel=4)
+    warn_user(f"{what} still changes by {change:.2g} m after {MAX_ITERATIONS} iterations")
 
 
 def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:

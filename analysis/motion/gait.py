@@ -22,7 +22,6 @@ A gait cycle, or stride, of a side lasts from one of its heel strikes to the nex
 
 import importlib
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
@@ -40,6 +39,7 @@ from myoquat.core import (
     pandas as pd,
     real_array,
     scipy,
+    warn_user,
     xarray as xr,
 )
 from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
@@ -357,7 +357,7 @@ def _mean(x: Array) -> Array:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, ImplausibleWarning, stacklevel=4)
+    warn_user(sentence, ImplausibleWarning)
 
 
 def landmarks(model: Model, motion: MotionLike, names: Sequence[str]) -> Markers:

@@ -10,14 +10,13 @@ With a start those nearest to it, and with a start for each frame every frame ha
 """
 
 import difflib
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, by_pattern, check_items, check_types, indices_of, real_array
+from myoquat.core import Array, ArrayLike, by_pattern, check_items, check_types, indices_of, real_array, warn_user
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
 from myoquat.data.motions.coordinates import MIN_REPORTED_OFFSET
@@ -135,7 +134,7 @@ def inverse_kinematics(
     for which, strange in setting.strange.items():
         if strange:
             message = f"not used, since the model has no such {which}: {', '.join(strange.values())}"
-            warnings.warn(message, MotionWarning, stacklevel=2)
+            warn_user(message, MotionWarning)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
     names = model.system.coordinate_names
@@ -154,11 +153,10 @@ def _warn_of_locked_tasks(problem: PoseProblem, wanted: Mapping[str, ArrayLike],
     off = {name: float(np.abs(np.asarray(wanted[name]) - system.coordinate(name, start)).max(initial=0.0))
            for name in problem.tasks if rates.get(name) in problem.locked}  # fmt: skip
     if far := [f"{name!r} (by up to {by:.4g})" for name, by in off.items() if by > MIN_REPORTED_OFFSET]:
-        warnings.warn(
+        warn_user(
             f"locked coordinates stay where the fit starts, away from their wanted values: {', '.join(far)}. "
             "locked=(...) names those that keep still",
             MotionWarning,
-            stacklevel=3,
         )
 
 
@@ -167,11 +165,10 @@ def _warn_of_locks(motion: FittedMotion, problem: PoseProblem) -> None:
     for name, driver in {d.coupler.independent: d.driver for d in problem.driven}.items():
         if len(locked := frames_in_lock(driver, motion.q, IN_LOCK)):
             led = ", ".join(repr(d.coupler.dependent) for d in problem.driven if d.coupler.independent == name)
-            warnings.warn(
+            warn_user(
                 f"in {len(locked)} frames, first in frame {locked[0]} (time {motion.time[locked[0]]:g} s), the angle "
                 f"{name!r} is in its lock, where it has no rate. {led}, which follow it, do not change smoothly there",
                 MotionWarning,
-                stacklevel=3,
             )
 
 

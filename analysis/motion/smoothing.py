@@ -36,14 +36,13 @@ With omega = B(x) xdot in the child's axes, omegadot = B xddot + Bdot xdot. Near
 those of the filtered motion: `smooth` has no such place.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from myoquat.core import Array, scipy
+from myoquat.core import Array, scipy, warn_user
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_table, balls
 from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
@@ -125,11 +124,10 @@ class MotionConstraints:
         off = self._violation(motion.time, motion.q)
         if off.max(initial=0.0) > MIN_REPORTED_VIOLATION:
             row = int(np.argmax(off))
-            warnings.warn(
+            warn_user(
                 f"the motion is off the constraints of the model by up to {off[row]:.3g} (frame {row}, time "
                 f"{motion.time[row]:g} s) and is moved onto them",
                 MotionWarning,
-                stacklevel=3,
             )
 
 

@@ -5,7 +5,6 @@ that a moment arm could belong to. Its columns are the torque vector of a unit t
 components. With an Euler sequence they are -dl/dphi, where the sequence is not locked.
 """
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core import Array, ArrayLike, check_types, indices_of, pandas as pd, real_array, xarray as xr
+from myoquat.core import Array, ArrayLike, check_types, indices_of, pandas as pd, real_array, warn_user, xarray as xr
 from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
@@ -96,7 +95,7 @@ def moment_arms(
     elif model.constraints:
         what = ", ".join(dict.fromkeys(type(constraint).__name__ for constraint in model.constraints))
         message = f"moment arms hold the other coordinates, which the model's constraints ({what}) may not allow"
-        warnings.warn(f"{message}; follow_constraints=True follows them", ConstraintWarning, stacklevel=2)
+        warn_user(f"{message}; follow_constraints=True follows them", ConstraintWarning)
     names, arms = _labelled(model, q, arms, frame, sequence, set(coordinates or ()))
     if not follow_constraints:
         arms = _coupled(model, q, list(names), arms)

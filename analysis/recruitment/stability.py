@@ -1,12 +1,11 @@
 """When a joint is stable: rules on the direction of the force in it, from the axes of its socket or from markers."""
 
-import warnings
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.core import Array, frozen, indices_of
+from myoquat.core import Array, frozen, indices_of, warn_user
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
@@ -289,11 +288,10 @@ class SocketMarkers(NamedTuple):
         into, edge = world[1] - world[0], world[2] - world[0]
         to_head, to_centre = (float(np.linalg.norm(x - poses[child.name][1])) for x in world[:2])
         if to_head > to_centre:
-            warnings.warn(
+            warn_user(
                 f"{head!r} lies {1000 * to_head:.3g} mm from the center of the joint of {joint!r}, and {centre!r} "
                 f"{1000 * to_centre:.3g} mm: the first marker is that of the head, the second that of the socket. They "
-                "seem to be swapped",
-                stacklevel=2,
+                "seem to be swapped"
             )
         distance = float(np.linalg.norm(into))
         half_angle = float(np.arccos(into @ edge / np.linalg.norm(into) / np.linalg.norm(edge)))

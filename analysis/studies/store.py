@@ -8,7 +8,6 @@ carries a CRC-32C of its bytes, which resuming and verifying compare. One proces
 import json
 import math
 import shutil
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,7 @@ import xarray as xr
 import zarr
 from zarr.codecs import Crc32cCodec
 
-from myoquat.core import PATH, Array, check_types, frozen, version_of
+from myoquat.core import PATH, Array, check_types, frozen, version_of, warn_user
 from myoquat.kernels import Outcome
 
 from .durable import (
@@ -183,10 +182,9 @@ def open_results(path: str | Path) -> xr.Dataset:
     reported = _reported(Path(path))
     try:
         if unknown := [name for name in reported["study"].get("summaries", ()) if name not in SUMMARIES]:
-            warnings.warn(
+            warn_user(
                 f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "
-                "process knows; the numbers are there, but resuming needs `summaries.register` first",
-                stacklevel=2,
+                "process knows; the numbers are there, but resuming needs `summaries.register` first"
             )
         files = CheckedStore(path)
         found = xr.open_zarr(files, chunks=None, consolidated=False, zarr_format=3)

@@ -1,6 +1,5 @@
 """The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
 
-import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
-from myoquat.core import Array, frozen, pandas as pd, scipy
+from myoquat.core import Array, frozen, pandas as pd, scipy, warn_user
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
@@ -206,7 +205,7 @@ def driving_tasks(model: Model, tasks: Mapping[str, float]) -> dict[str, float]:
 
 def note(message: str) -> None:
     """Tell what is left out."""
-    warnings.warn(message, MotionWarning, stacklevel=3)
+    warn_user(message, MotionWarning)
 
 
 @frozen(eq=False)

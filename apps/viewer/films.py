@@ -11,7 +11,6 @@ import importlib.util
 import io
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -19,7 +18,18 @@ from typing import Any, TypeAlias, Union
 
 import numpy as np
 
-from myoquat.core import NO_ENCODER, PATH, Array, ArrayLike, check_types, frozen, indices_of, options_of, pandas as pd
+from myoquat.core import (
+    NO_ENCODER,
+    PATH,
+    Array,
+    ArrayLike,
+    check_types,
+    frozen,
+    indices_of,
+    options_of,
+    pandas as pd,
+    warn_user,
+)
 from myoquat.data import load_model
 from myoquat.data.files import check_ending, check_output, write_bytes
 from myoquat.data.meshes import Mesh
@@ -490,7 +500,7 @@ def film(
     if recorded is not None:
         check_frames(recorded, scene.model.system)
     if scene.missing_geometry_message:
-        warnings.warn(scene.missing_geometry_message, stacklevel=2)
+        warn_user(scene.missing_geometry_message)
     painter = Painter(scene, *options.size, films[0].q, scene.model.name)
     step = options.speed / options.rate
     reels, clock = Reels(scene, films, recorded, step), len(films[0].time) > 1  # one pose lasts no time

@@ -1,13 +1,12 @@
 """States of a system from a recorded motion, and back: by name, with degrees where the file has them."""
 
 import fnmatch
-import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array
+from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array, warn_user
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.errors import CoordinateWarning
@@ -147,7 +146,7 @@ def states_from_motion(
 MIN_REPORTED_OFFSET = 1e-4  # [rad, m] of a locked or prescribed coordinate from where the model has it
 
 
-def warn_of_modes(model: SystemLike, time: Array, q: Array, stacklevel: int = 3) -> None:
+def warn_of_modes(model: SystemLike, time: Array, q: Array) -> None:
     """A CoordinateWarning for coordinates that the model locks or prescribes, and that a motion q (t, nq) over `time`
     (t,) has elsewhere."""
     if not isinstance(model, Model) or not len(time):
@@ -172,11 +171,10 @@ def warn_of_modes(model: SystemLike, time: Array, q: Array, stacklevel: int = 3)
                 f"(frame {k}, time {time[k]:g} s)"
             )
     if differing:
-        warnings.warn(
+        warn_user(
             f"the model {'; it '.join(differing)}. Analyses follow the motion, inverse kinematics and simulations the "
             "model. Where the motion is right, the model's coordinate should be free",
             CoordinateWarning,
-            stacklevel=stacklevel,
         )
 
 

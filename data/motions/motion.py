@@ -109,7 +109,7 @@ class Motion(Shown):
         indices = self.system.quaternion_indices
         q[:, indices] = continuous_quaternions(q[:, indices])
         assign(self, q=q, system=continuous_branches(self.system, q))
-        warn_of_modes(model, self.time, q, stacklevel=4)
+        warn_of_modes(model, self.time, q)
         for name in ("u", "udot"):
             values = getattr(self, name)
             if values is not None:

@@ -5,14 +5,13 @@ The tools are those of inverse kinematics and dynamics, sensors, computed muscle
 """
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
 
-from myoquat.core import PATH, Array, check_types, frozen, pandas as pd
+from myoquat.core import PATH, Array, check_types, frozen, pandas as pd, warn_user
 from myoquat.data.motions import load_table
 from myoquat.data.xml import (
     Element,
@@ -56,7 +55,7 @@ DEFAULT_TIMES = {"initial_time": 0.0, "final_time": 1.0}  # of OpenSim's tools
 def times_of(document: SetupDocument, root: Element) -> tuple[float, float]:
     """The first and the last time of a tool, with a warning where it names none, and has OpenSim's."""
     if missing := [f"<{tag}>, {time:g} s" for tag, time in DEFAULT_TIMES.items() if root.find(tag) is None]:
-        warnings.warn(f"{document.path}: OpenSim's default where there is no {' and '.join(missing)}", stacklevel=2)
+        warn_user(f"{document.path}: OpenSim's default where there is no {' and '.join(missing)}")
     first, last = (number(root, tag, time, infinite=True) for tag, time in DEFAULT_TIMES.items())
     return first, last
 
@@ -197,7 +196,7 @@ def load_marker_weights(path: str | Path, names: Sequence[str]) -> dict[str, flo
     known = {task.name: task.weight for task in tasks if task.target == "marker"}
     absent = [name for name in known if name not in names]
     if absent:
-        warnings.warn(f"{path}: tasks of markers that are not there are passed over: {', '.join(absent)}", stacklevel=2)
+        warn_user(f"{path}: tasks of markers that are not there are passed over: {', '.join(absent)}")
     return {name: known.get(name, 0.0) for name in names}
 
 

@@ -1,13 +1,12 @@
 """Constraints evaluated on arrays through kernels, and the forms that redundant constraints need."""
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Pair, check_unmasked, real_array
+from myoquat.core import Array, ArrayLike, Pair, check_unmasked, real_array, warn_user
 from myoquat.dynamics import composite
 from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_reactions, mass_matrix
 from myoquat.dynamics.regularity import check_pose
@@ -134,7 +133,7 @@ class ConstraintArrays:
         """True, with a ConstraintWarning, where there is a `contradiction`."""
         found = self.contradiction(q, u, t)
         if found is not None:
-            warnings.warn(found, ConstraintWarning, stacklevel=5)
+            warn_user(found, ConstraintWarning)
         return found is not None
 
     def contradiction(self, q: Array, u: Array, t: ArrayLike) -> str | None:

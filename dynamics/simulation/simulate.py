@@ -1,13 +1,12 @@
 """simulate: from a model and its state at the start to a trajectory; and simulators, compiled once, called often."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, counted, options_of, progress_bar
+from myoquat.core import Array, ArrayLike, counted, options_of, progress_bar, warn_user
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import FixedStep
 from myoquat.joints import ArticulatedSystem, CoordinateWarning
@@ -114,7 +113,7 @@ def simulate(
 def _warn(message: str | None, category: type[Warning]) -> None:
     """A warning to the caller of `simulate`, if there is something to say."""
     if message is not None:
-        warnings.warn(message, category, stacklevel=3)
+        warn_user(message, category)
 
 
 def _trajectory(

@@ -1,13 +1,12 @@
 """Descriptions of ball joints: by quaternions, by a file's named angles and their branches, by rotations about axes."""
 
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from myoquat.core import Array, check_types
+from myoquat.core import Array, check_types, warn_user
 from myoquat.joints import (
     Angles,
     ArticulatedSystem,
@@ -338,11 +337,10 @@ def _branch_along(angles: Angles, Q: Array, known: Array | None) -> Branch | Non
         x = wanted[missed[len(missed) // 2]]
         rounded = _triple(x, ROUNDING_RAD)
         centers.append(_triple(x, 1e-6) if rounded in centers else rounded)
-    warnings.warn(
+    warn_user(
         f"the angles {', '.join(angles.names)} of a motion are on two branches at neighboring rotations: {len(missed)} "
         f"of {len(Q)} frames have other angles than the motion before and after them",
         CoordinateWarning,
-        stacklevel=2,
     )
     return tuple(centers)
 

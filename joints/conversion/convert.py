@@ -1,13 +1,12 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_types, difflib, indices_of, real_array
+from myoquat.core import Array, ArrayLike, check_types, difflib, indices_of, real_array, warn_user
 from myoquat.joints import (
     SEQUENCES,
     ArticulatedSystem,
@@ -188,11 +187,10 @@ def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, 
             first = tuple(int(i) for i in np.argwhere(lost)[0])
             pose = f" of pose {list(first)}" if first else ""
             given, taken = (np.round(values[first], 4).tolist() for values in (x, angles.values(Q)))
-            warnings.warn(
+            warn_user(
                 f"body {body.name!r}: the rotation{pose} has two triples of {', '.join(angles.names)}. The quaternion "
                 f"stands for {taken} rad, not for {given}; `with_branches` chooses another branch",
                 CoordinateWarning,
-                stacklevel=3,
             )
 
 

@@ -89,3 +89,4 @@ from .progress import (
 from .records import Record as Record, assign as assign, declared as declared, frozen as frozen, unchecked as unchecked
 from .solved import NotSolvedError as NotSolvedError, Solved as Solved
 from .typing import Array as Array, ArrayLike as ArrayLike, Pair as Pair
+from .user_warnings import warn_user as warn_user

@@ -86,7 +86,7 @@ _FACTORY = _Factory()
 
 def _initializer(cls: Any) -> Any:
     """The function that sets every field, and then calls `__post_init__` where the class has one."""
-    scope: dict[str, Any] = {"set_field": object.__setattr__, "FACTORY": _FACTORY}
+    scope: dict[str, Any] = {"__name__": __name__, "set_field": object.__setattr__, "FACTORY": _FACTORY}
     positional: list[str] = []
     by_name: list[str] = []
     lines: list[str] = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from myoquat.data import load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, UnwrittenWarning, load_model, load_table
 from myoquat.data.toml.models import entries
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.multibody.body import Shape
@@ -169,3 +169,17 @@ def test_types_may_have_the_names_of_their_classes(tmp_path):
     (tmp_path / "python").mkdir()
     assert load(tmp_path / "python", named).system == load(tmp_path, GOOD).system
     assert load(tmp_path / "python", named).muscles == load(tmp_path, GOOD).muscles
+
+
+def test_warnings_name_the_line_that_calls_the_package(tmp_path):
+    """However many functions of the package lie between."""
+    (tmp_path / "arm.urdf").write_text('<robot><link name="arm"/><transmission name="drive"/></robot>')
+    (tmp_path / "angles.csv").write_bytes(b"time,h\xfcfte\n0,1\n")
+    for category, meet in (
+        (UnsupportedWarning, lambda: load_model(tmp_path / "arm.urdf")),
+        (UnwrittenWarning, lambda: load_model("two_link").save(tmp_path / "arm.xml")),
+        (ImplausibleWarning, lambda: load_table(tmp_path / "angles.csv")),
+    ):
+        with pytest.warns(category) as caught:
+            meet()
+        assert [warning.filename for warning in caught] == [__file__]

@@ -11,7 +11,6 @@ to 2.785 over the greatest rate [E. Hairer, G. Wanner, Solving Ordinary Differen
 section IV.2].
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from types import NoneType
@@ -23,7 +22,7 @@ from myoquat.analysis.motion.inverse_dynamics import external_wrenches
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import Redundancy
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
-from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, pandas as pd, real_array
+from myoquat.core import Array, ArrayLike, Curve, check_types, frozen, pandas as pd, real_array, warn_user
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion import MotionResult
 from myoquat.data.motions.series import check_series
@@ -379,7 +378,7 @@ def tracked(drive: Drive, law: Law, step: float) -> Tracking:
     time = reference.time[: len(q)]
     if len(time) < len(reference.time):
         message = f"the simulation failed after {time[-1]:.6g} s; the frames after are left out"
-        warnings.warn(message, SimulationWarning, stacklevel=3)
+        warn_user(message, SimulationWarning)
     names, C = free_velocities(model, q, time)
     stretched = (states,) if state_names(model) else ()
     force = muscle_forces(model, q, u, activation, *stretched) if model.muscles else np.zeros((len(q), 0))

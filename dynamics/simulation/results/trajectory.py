@@ -2,7 +2,6 @@
 
 import importlib
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.core import Array, Curve, Curves, Solved, frozen, html_table, pandas as pd
+from myoquat.core import Array, Curve, Curves, Solved, frozen, html_table, pandas as pd, warn_user
 from myoquat.data.files import check_ending, check_output
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
@@ -162,7 +161,7 @@ class Trajectory(Curves, Solved):
         found = self._of("forces", **self._acting)
         message = push_message(self.muscled, found)
         if message is not None:
-            warnings.warn(message, PushWarning, stacklevel=2)
+            warn_user(message, PushWarning)
         return found
 
     @cached_property
