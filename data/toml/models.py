@@ -80,8 +80,9 @@ from .records import check_keys, numbers, read_fields, read_record, scalar, writ
 
 PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 DOTTED = re.compile(rf"""(?<![\w"'-])(?:{PART}[ \t]*+\.[ \t]*+){{32}}""")  # time and memory grow with the square
-AFTER = re.compile(r"""["']?[ \t]*([=\]])""")  # a key
-MAX_OCCURRENCES = 1000  # of a word that are examined, and characters before each
+# before a key and the sign after it: the key is first in its line, in the head of a table, or after "{" or ","
+GIVEN = re.compile(r"""[ \t]*(["']?|\[.*(?<!\w))[=\]]|.*[{,][ \t]*["']?=""")
+MAX_OCCURRENCES = 1000
 WORD = re.compile(r"""[\w.*-]*\w""")
 
 
@@ -103,24 +104,15 @@ def parse_toml(text: str) -> dict[str, Any]:
 def line_of(text: str, keys: Iterable[str]) -> int | None:
     """The line where the first of these keys that the text holds is given or begins a table; None for none of them.
 
-    Only the first MAX_OCCURRENCES of a word are examined.
+    Only the first MAX_OCCURRENCES of a key are examined, with so many characters before each.
     """
     for key in keys:
-        found = (match.start() for match in islice(re.finditer(re.escape(key), text), MAX_OCCURRENCES))
-        place = next((at for at in found if _gives(text, at, key)), None)
-        if place is not None:
-            return text.count("\n", 0, place) + 1
+        places = re.finditer(rf"""{re.escape(key)}["']?[ \t]*+([=\]])""", text)
+        for place in islice(places, MAX_OCCURRENCES):
+            before = text[max(0, place.start() - MAX_OCCURRENCES) : place.start()].rpartition("\n")[2]
+            if GIVEN.fullmatch(before + place[1]):
+                return text.count("\n", 0, place.start()) + 1
     return None
-
-
-def _gives(text: str, at: int, key: str) -> bool:
-    """Whether the word at this place is a key: first in its line, in the head of a table, or after "{" or ","."""
-    before = text[max(0, at - MAX_OCCURRENCES) : at].rpartition("\n")[2].lstrip(" \t")
-    after = AFTER.match(text, at + len(key))
-    if after is None or before[-1:].isalnum() or before[-1:] == "_":
-        return False
-    first = before in ("", "'", '"') or before.startswith("[")
-    return first or (after[1] == "=" and before.rstrip("'\"").rstrip(" \t")[-1:] in ("{", ","))
 
 
 def words(message: str) -> list[str]:
@@ -168,16 +160,15 @@ def _line(text: str, error: ModelError) -> int | None:
     if not found:
         return line_of(text, [*words(error.message), error.element or ""]) or 1
     table = TABLES.get(found[1], "")
-    lines = text.splitlines()
-    heads = [i for i, line in enumerate(lines) if re.match(rf"""\s*\[\[\s*["']?{table}["']?\s*\]\]""", line)]
+    heads = [head.end() for head in re.finditer(rf"""(?m)^\s*\[\[\s*["']?{table}["']?\s*\]\]""", text)]
     if not heads:
         return line_of(text, [table])
     if found[2]:
-        return heads[min(int(found[2]), len(heads)) - 1] + 1
-    named = re.compile(rf"""\s*["']?name["']?\s*=\s*["']{re.escape(found[3])}["']""")
-    spans = zip(heads, [*heads[1:], len(lines)], strict=True)
-    matches = [i + 1 for head, end in spans for i in range(head, end) if named.match(lines[i])]
-    return matches[-1] if matches else heads[0] + 1  # of two elements with one name, the second is the mistake
+        place = heads[min(int(found[2]), len(heads)) - 1]
+    else:  # of two elements with one name, the second is the mistake
+        named = re.compile(rf"""(?m)^\s*["']?name["']?\s*=\s*["']{re.escape(found[3])}["']""")
+        *_, place = heads[0], *(name.end() for name in named.finditer(text, heads[0]))
+    return text.count("\n", 0, place) + 1
 
 
 def _model(data: dict[str, Any], path: Path) -> Model:
