@@ -1,13 +1,11 @@
 """The result of inverse kinematics: a motion, and how well it fits."""
 
-from dataclasses import field, fields, replace
-from typing import Any
+from dataclasses import field
 
 import numpy as np
 
 from myoquat.core import Array, Solved, frozen, pandas as pd
 from myoquat.data.motions import Motion
-from myoquat.data.motions.series import rows_within
 
 from .problem import PoseProblem
 
@@ -93,12 +91,6 @@ class FittedMotion(Motion, Solved):
         """A column per marker [m] and sensor [rad] and a row per frame, over the index time [s]."""
         table = np.concatenate([self.marker_error, self.sensor_error], axis=-1)
         return pd.DataFrame(table, pd.Index(self.time, name="time"), [*self.marker_names, *self.sensor_names])
-
-    def between(self, start: float, end: float) -> "FittedMotion":
-        """The frames from `start` to `end` [s], both included."""
-        rows = rows_within(self.time, start, end)
-        arrays: dict[str, Any] = {f.name: x for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
-        return replace(self, **{name: x[rows] for name, x in arrays.items()})
 
     def covariance(self, marker_noise: float, sensor_noise: float = 0.0) -> tuple[tuple[str, ...], Array]:
         """(names (n,), C (t, n, n)): covariance of the free velocities over unit time, to first order in the noise.

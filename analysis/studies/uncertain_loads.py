@@ -27,7 +27,6 @@ from myoquat.analysis.recruitment.redundancy.equations import secants
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core import Array, ArrayLike, Curve, Curves, check_items, check_types, figure_label, frozen, indices_of
 from myoquat.data.motions import Forces, Markers, Motion
-from myoquat.data.motions.motion import selected_frames
 from myoquat.data.tables import column_units
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import NotNegative, Range, check_ranges
@@ -276,7 +275,7 @@ class UncertainTrial:
     def moving(self, draw: Draw | None = None) -> Motion:
         """The motion, or that of a sample, with u and udot, at the frames that are evaluated."""
         poses = self.poses if draw is None else self.poses_of(draw)
-        return selected_frames(self.steps.moving(self.model, poses), self.frames)
+        return self.steps.moving(self.model, poses).rows(self.frames)
 
     def curves(
         self, nominal: pd.DataFrame, units: Sequence[str], motion_of: Callable[[Draw], M],
@@ -489,7 +488,7 @@ def uncertain_angles(
     trial = UncertainTrial(model, recording, inputs, steps, OF_MARKERS)
 
     def angles(poses: Motion) -> pd.DataFrame:
-        return selected_frames(poses, trial.frames).angles(in_degrees=True)
+        return poses.rows(trial.frames).angles(in_degrees=True)
 
     nominal = angles(trial.poses)
     units = {name: "deg" if unit == "rad" else unit for name, unit in model.system.coordinate_units.items()}

@@ -27,7 +27,6 @@ from myoquat.data.motions.coordinates import (
     muscle_columns,
     states_from_motion,
 )
-from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import interpolated, row_at, rows_within
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
@@ -92,7 +91,7 @@ def read_states(
     motion, table = loaded_motion(path, model, in_degrees=False), load_table(path)
     if time is not None:
         rows = np.array([row_at(motion.time, time)])
-        motion, table = selected_frames(motion, rows), table.iloc[rows]
+        motion, table = motion.rows(rows), table.iloc[rows]
     with errors_in(path):
         states = muscle_states_from_motion(model, table)
         return motion, *states, actuation_from_motion(model, table)
@@ -164,7 +163,7 @@ def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple
         has = f"the motion has {start:g} to {end:g} s: no frame lies there"
         raise ModelError(f"the times {first:g} to {last:g} s are asked for, and {has}", file=setup)
     rows = rows_between(motion.time, *times)
-    return rows, selected_frames(motion, rows)
+    return rows, motion.rows(rows)
 
 
 def tell_missing_times(time: Array, times: tuple[float, float], tell: Callable[[str], None]) -> None:
@@ -254,9 +253,8 @@ class Moving:
         arrays = {name: getattr(self, name) for name in ("controls", "activation", "muscle_states")}
         changes: dict[str, Any] = {name: x[rows] for name, x in arrays.items() if x is not None}
         if self.loads is not None:
-            series = {name: getattr(self.loads, name)[rows] for name in ("time", "force", "point", "torque")}
-            changes["loads"] = replace(self.loads, **series)
-        return replace(self, motion=selected_frames(self.motion, rows), **changes)
+            changes["loads"] = self.loads.rows(rows)
+        return replace(self, motion=self.motion.rows(rows), **changes)
 
     def joint_loads(self, tensions: "Array | pd.DataFrame | None", controls: Array) -> JointLoads:
         """The loads of joints, and the accelerations, under tensions and controls, which may be out of bounds."""

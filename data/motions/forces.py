@@ -19,7 +19,16 @@ from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 from myoquat.muscle.loads import LoadFrames
 
-from .series import axes_rotation, check_names, check_series, check_time, cut, frames_in, interpolated, rows_within
+from .series import (
+    TimeRecord,
+    axes_rotation,
+    check_names,
+    check_series,
+    check_time,
+    frames_in,
+    interpolated,
+    rows_within,
+)
 
 COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
@@ -28,7 +37,7 @@ FRAMES = ("applied_to_body", "force_expressed_in_body", "point_expressed_in_body
 
 
 @frozen(eq=False)
-class Forces:
+class Forces(TimeRecord):
     """Loads `names` (n,) at `time` (t,) [s]: each a force [N] at a point [m] of a body and a free torque [N m].
 
     force, point, torque (t, n, 3). `bodies` (n,) are the bodies that they act on, "" if not assigned yet.
@@ -89,10 +98,6 @@ class Forces:
             values = getattr(self, quantity)
             changes[quantity] = np.where((np.array(frames, dtype=str) == "ground")[:, None], values @ R.T, values)
         return replace(self, **changes)
-
-    def between(self, start: float, end: float) -> "Forces":
-        """The rows from `start` to `end` [s], both included."""
-        return cut(self, start, end, QUANTITIES)
 
     @property
     def frames(self) -> LoadFrames:

@@ -35,7 +35,7 @@ from .angles import angle_table
 from .coordinates import bare_name, rates_of_states, states_in_angles, warn_of_modes, with_own_speeds
 from .formats import B3D
 from .orientations import continuous_quaternions
-from .series import check_run, check_series, check_time, cut, frames_in
+from .series import TimeRecord, check_run, check_series, check_time, frames_in
 
 # --------------------------------------------------------------------------------------------------------------
 #
@@ -74,7 +74,7 @@ QUANTITIES = ("q", "u", "udot")
 
 
 @frozen(eq=False)
-class Motion(Shown):
+class Motion(TimeRecord, Shown):
     """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
 
     u and udot are None until they are computed. Quaternions have the sign that is nearer to the frame before, so that q
@@ -191,10 +191,6 @@ class Motion(Shown):
             raise ValueError("the motion belongs to another system, or to another description of its joints")
         return found
 
-    def between(self, start: float, end: float) -> "Motion":
-        """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, self._arrays)
-
     # ---- the file's own angles ------------------------------------------------------------------------------
 
     def angles(self, *, in_degrees: bool = False) -> "pd.DataFrame":
@@ -270,12 +266,6 @@ class Motion(Shown):
             indices = indices_of(axis, names, [str(name) for name in data[axis].values])
             given[quantity] = data[quantity].transpose("time", axis).values[:, indices]
         return cls(system, data["time"].values, **given)
-
-
-def selected_frames(motion: Motion, rows: Array | slice) -> Motion:
-    """Some frames of a motion, without residuals of a fit."""
-    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
-    return Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
 
 
 IK = "of markers, inverse kinematics makes one (myoquat ik, inverse_kinematics)"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,12 +17,20 @@ from myoquat.joints import quaternion_exp, quaternion_from_matrix, quaternion_lo
 from myoquat.joints.errors import errors_in
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 
-from .series import SpatialRecording, axes_rotation, between_rows, check_time
+from .series import SpatialRecording, axes_rotation
 
 COMPONENTS = ("Q0", "Q1", "Q2", "Q3")
 ORDERS = {"wxyz": [0, 1, 2, 3], "xyzw": [3, 0, 1, 2]}
 MAX_ROUNDING = 0.02  # of lengths of quaternions whose numbers have two digits
 LENGTH_TOLERANCE = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
+
+
+def slerp(time: Array, Q: Array, at: Array, left: Array, right: Array) -> Array:
+    """(s, 4) rotations at times (s,) between rows of Q (t, 4), turning evenly about one axis."""
+    share = (at - time[left]) / np.where(right > left, time[right] - time[left], 1.0)
+    step = quaternion_multiply(conjugate(Q[left]), Q[right])
+    step = quaternion_log(np.where(step[:, :1] < 0, -step, step))
+    return quaternion_multiply(Q[left], quaternion_exp(share[:, None] * step))
 
 
 @frozen(eq=False, repr=False)
@@ -47,6 +55,7 @@ class Orientations(SpatialRecording):
     field: ClassVar[str] = "quaternions"
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"component": COMPONENTS}
     label: ClassVar[str] = "orientation"
+    blending: ClassVar[tuple[Any, ...]] = (slerp, len(COMPONENTS))
     units: ClassVar[str] = "1"
     time: Array
     names: tuple[str, ...]
@@ -70,15 +79,6 @@ class Orientations(SpatialRecording):
         Q, seen = self.quaternions.copy(), ~self.missing
         Q[seen] = quaternion_multiply(quaternion_from_matrix(axes_rotation(axes)), Q[seen])
         return replace(self, quaternions=Q, frame=frame)
-
-    def resampled(self, time: ArrayLike, longest_gap: float) -> "Orientations":
-        """Rotations at other times, turning evenly about one axis between neighbouring frames (slerp).
-
-        NaN outside the record and in gaps of more than `longest_gap` [s] between neighbouring frames.
-        """
-        at = check_time(time)
-        columns = [_resampled(self.time, self.quaternions[:, k], at, longest_gap) for k in range(len(self.names))]
-        return replace(self, time=at, quaternions=np.stack(columns, axis=1))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a .sto file of quaternions, as OpenSim reads them. A gap is written as nan. FileExistsError for an
@@ -154,21 +154,6 @@ def _with_near_signs(Q: Array) -> Array:
     signs = np.ones(Q.shape[:-1])
     signs[1:] = np.where(np.sum(Q[1:] * Q[:-1], axis=-1) < 0, -1.0, 1.0)
     return Q * np.cumprod(signs, axis=0)[..., None]
-
-
-def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
-    """(s, 4) of one sensor (t, 4)."""
-    known = np.flatnonzero(~np.isnan(Q[:, 0]))
-    result = np.full((len(at), 4), np.nan)
-    if not len(known):
-        return result
-    t, Q = time[known], Q[known]
-    inside, left, right = between_rows(t, at, longest)
-    share = (at[inside] - t[left]) / np.where(right > left, t[right] - t[left], 1.0)
-    step = quaternion_multiply(conjugate(Q[left]), Q[right])
-    step = quaternion_log(np.where(step[:, :1] < 0, -step, step))
-    result[inside] = quaternion_multiply(Q[left], quaternion_exp(share[:, None] * step))
-    return result
 
 
 def _from_table(path: Path, order: list[int]) -> Orientations:

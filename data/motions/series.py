@@ -1,10 +1,10 @@
 """What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,13 +21,27 @@ from myoquat.core import (
 from myoquat.data.rows import named_parts, time_table, wrong_time
 from myoquat.joints.ranges import check_array
 
-Record = TypeVar("Record", bound=Any)
 TIME_TOLERANCE_S = 1e-9  # [s] by which equal times may differ: round-off of filters, sums of steps, and texts of files
 TIME_JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones
 ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
 
 
-class Recording:
+class TimeRecord:
+    """Base of records whose arrays all have an axis of `time` (t,) [s] first."""
+
+    time: Array
+
+    def rows(self, rows: Array | slice) -> Self:
+        """Some of the rows, by their numbers or where a mask is true."""
+        arrays = {f.name: x for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}  # type: ignore[arg-type]
+        return replace(self, **{name: x[rows] for name, x in arrays.items()})  # type: ignore[type-var]
+
+    def between(self, start: float, end: float) -> Self:
+        """The rows from `start` to `end` [s], both included."""
+        return self.rows(rows_within(self.time, start, end))
+
+
+class Recording(TimeRecord):
     """Base of what was recorded of several markers, sensors or channels: `names`, and values over `time`, NaN for none.
 
     A subclass has the fields `time`, `names` and one of values (t, n, ...), and says:
@@ -37,13 +51,14 @@ class Recording:
     parts   the name and the labels of their last axis, none where they have two
     label   of the values in xarray
     units   of the values
+    blending  how values are interpolated, other than by straight lines (`interpolated`)
     """
 
     noun: ClassVar[str]
     field: ClassVar[str]
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     label: ClassVar[str]
-    time: Array
+    blending: ClassVar[tuple[Any, ...]] = ()
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -73,18 +88,15 @@ class Recording:
         """Only these names, in this order; ValueError with the nearest ones for one that is not there."""
         return self._with(names=tuple(names), values=self._values[:, indices_of(self.noun, names, self.names)])
 
-    def between(self, start: float, end: float) -> Self:
-        """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, (self.field,))
-
     def resampled(self, time: ArrayLike, longest_gap: float) -> Self:
-        """Values at other times, by straight lines between the frames that hold them.
+        """Values at other times, by straight lines between the frames that hold them; orientations turn evenly about
+        one axis (slerp).
 
         NaN outside the record and in gaps of more than `longest_gap` [s] between neighbouring frames: what is bridged
         is said by the caller. A raw EMG signal loses what is faster than the new rate, unlike an envelope.
         """
         at = check_time(time)
-        return self._with(interpolated(self.time, self._values, at, longest_gap), time=at)
+        return self._with(interpolated(self.time, self._values, at, longest_gap, *self.blending), time=at)
 
     def _with(self, values: Array, **changes: Any) -> Self:
         return replace(self, **{self.field: values}, **changes)  # type: ignore[type-var]
@@ -128,13 +140,6 @@ class SpatialRecording(Recording):
         names = tuple(named_parts(frame, cls.noun, parts))
         values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), len(parts))
         return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)  # type: ignore[call-arg]
-
-
-def cut(record: Record, start: float, end: float, names: Iterable[str]) -> Record:
-    """A record over `time` with its rows from `start` to `end` [s], both included; `names` are its other arrays."""
-    rows = rows_within(record.time, start, end)
-    parts = {name: getattr(record, name)[rows] for name in names}
-    return replace(record, time=record.time[rows], **parts)
 
 
 def rows_within(time: Array, start: float, end: float) -> Array:
@@ -227,26 +232,36 @@ def gaps_of(missing: Array) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)][::2]
 
 
-def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array:
-    """(s, ...) linear interpolation of values (t, ...) at times (s,). NaN outside the record and between rows that are
-    farther apart than `longest` [s], rows with NaN not counted."""
-    columns = values.reshape(len(values), math.prod(values.shape[1:]))
-    result = np.full((len(at), columns.shape[1]), np.nan)
-    for k, column in enumerate(columns.T):
-        known = np.flatnonzero(~np.isnan(column))
-        if len(known):
-            inside, _, _ = between_rows(time[known], at, longest)
-            result[inside, k] = np.interp(at[inside], time[known], column[known])
+def straight(time: Array, values: Array, at: Array, *_: Array) -> Array:
+    """(s, 1) values (t, 1) at times (s,) by straight lines."""
+    return np.interp(at, time, values[:, 0])[:, None]
+
+
+def interpolated(
+    time: Array,
+    values: Array,
+    at: Array,
+    longest: float,
+    blend: Callable[[Array, Array, Array, Array, Array], Array] = straight,
+    width: int = 1,
+) -> Array:
+    """(s, ...) values (t, ...) at times (s,), linear or as `blend` has them between rows of `width` numbers each. NaN
+    outside the record and between rows that are farther apart than `longest` [s], rows with NaN not counted.
+
+    blend(time, values, at, before, after) takes the known rows (k,) and (k, width), times (s,), and for each the rows
+    before and after it, which are the same for a time at a row."""
+    columns = values.reshape(len(values), math.prod(values.shape[1:]) // width, width)
+    result = np.full((len(at), *columns.shape[1:]), np.nan)
+    for k in range(columns.shape[1]):
+        known = np.flatnonzero(~np.isnan(columns[:, k, 0]))
+        if not len(known):
+            continue
+        times = time[known]
+        after = np.clip(np.searchsorted(times, at - TIME_TOLERANCE_S), 0, len(times) - 1)
+        before = np.where(np.abs(times[after] - at) <= TIME_TOLERANCE_S, after, np.maximum(after - 1, 0))
+        inside = rows_within(at, times[0], times[-1]) & (times[after] - times[before] <= longest)
+        result[inside, k] = blend(times, columns[known, k], at[inside], before[inside], after[inside])
     return result.reshape(len(at), *values.shape[1:])
-
-
-def between_rows(time: Array, at: Array, longest: float) -> tuple[Array, Array, Array]:
-    """(s,) whether times lie between rows of a record (t,) that are at most `longest` [s] apart, and the rows before
-    and after those that do. A time at a row lies between this row and itself."""
-    after = np.clip(np.searchsorted(time, at - TIME_TOLERANCE_S), 0, len(time) - 1)
-    before = np.where(np.abs(time[after] - at) <= TIME_TOLERANCE_S, after, np.maximum(after - 1, 0))
-    inside = rows_within(at, time[0], time[-1]) & (time[after] - time[before] <= longest)
-    return inside, before[inside], after[inside]
 
 
 def even_times(time: Array, least: int = 16) -> Array:
