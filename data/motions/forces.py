@@ -82,7 +82,7 @@ class Forces(TimeRecord):
     @property
     def numbers(self) -> Array:
         """(t, 9 n) force, torque and point of each load, one after the other."""
-        return np.stack([self.force, self.torque, self.point], axis=2).reshape(len(self.time), -1)
+        return np.stack([self.force, self.torque, self.point], axis=2).reshape(len(self.time), 9 * len(self.names))
 
     def applied_to(self, bodies: Mapping[str, str]) -> "Forces":
         """The loads on these bodies, load -> body; others stay where they are. ValueError for an unknown load."""

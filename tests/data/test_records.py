@@ -700,6 +700,7 @@ def test_points_are_nan_where_the_force_is_zero(tmp_path, rng):
     (tmp_path / "grf.mot").write_text("\n".join([*rows[:4], "\t".join(row), *rows[5:]]))
     forces = load_forces(tmp_path / "loads.xml")
     assert not forces.numbers[1].any()
+    assert forces.between(5.0, 6.0).numbers.shape == (0, forces.numbers.shape[1])
     np.testing.assert_array_equal(forces.point[2, 0], table[2, 3:6])
     row[1] = "5"
     (tmp_path / "grf.mot").write_text("\n".join([*rows[:4], "\t".join(row), *rows[5:]]))
