@@ -107,11 +107,11 @@ def line_of(text: str, keys: Iterable[str]) -> int | None:
     Only the first MAX_OCCURRENCES of a key are examined, with so many characters before each.
     """
     for key in keys:
-        places = re.finditer(rf"""{re.escape(key)}["']?[ \t]*+([=\]])""", text)
-        for place in islice(places, MAX_OCCURRENCES):
-            before = text[max(0, place.start() - MAX_OCCURRENCES) : place.start()].rpartition("\n")[2]
-            if GIVEN.fullmatch(before + place[1]):
-                return text.count("\n", 0, place.start()) + 1
+        matches = re.finditer(rf"""{re.escape(key)}["']?[ \t]*+([=\]])""", text)
+        for match in islice(matches, MAX_OCCURRENCES):
+            before = text[max(0, match.start() - MAX_OCCURRENCES) : match.start()].rpartition("\n")[2]
+            if GIVEN.fullmatch(before + match[1]):
+                return text.count("\n", 0, match.start()) + 1
     return None
 
 
