@@ -10,8 +10,7 @@ the number of states, the first of which is in block 0. Of every array they take
 block to block. The index of a lane counts W for every block before its own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from .ir import Builder, Module
@@ -86,17 +85,8 @@ def _ended(module: Module) -> str:
             beyond = b.integer_compare("sge", own, b.splat(count, "i64"))
             return own, beyond, b.negate(b.logic("or", goes, beyond))
 
-        @contextmanager
-        def every(lanes: str) -> Iterator[str]:
-            """The number of each of some lanes of a block, one after the other."""
-            mask = b.let(f"bitcast {b.B} {lanes} to i{b.lanes}")
-            with b.loop(0, b.lanes) as within:
-                bit = b.let(f"lshr i{b.lanes} {mask}, {b.let(f'trunc i64 {within} to i{b.lanes}')}")
-                with b.when(b.let(f"trunc i{b.lanes} {bit} to i1")):
-                    yield within
-
-        def lowered(address: str) -> str:
-            less = b.let(f"sub i64 {b.load(address, 'i64')}, 1")
+        def lowered(address: str, by: str = "1") -> str:
+            less = b.let(f"sub i64 {b.load(address, 'i64')}, {by}")
             b.store(less, address, "i64")
             return less
 
@@ -108,16 +98,15 @@ def _ended(module: Module) -> str:
                 moved = b.any(b.logic("or", moved, beyond))
                 with b.when(b.let(f"xor i1 {moved}, true")):  # states that go on become results again later
                     _move(b, at("states", block), at("result", block), "%state", b.T)
-                with b.when(moved), every(done) as within:
+                with b.when(moved), b.lanes_where(done) as within:
                     origin = b.load(at("origins", block, within), "i64")
                     _move(b, at("states", block, within), at("result", *lane(origin)), "%state")
-                with every(done):
-                    lowered("%left")
+                lowered("%left", b.count(done))
         left, last = b.load("%left", "i64"), b.offset("%left", 8)
         b.store("%count", last, "i64")
         with b.loop(0, block_count(b, left)) as block:
             done = ended(block, left)[2]
-            with b.when(b.any(done)), every(done) as within:
+            with b.lanes_where(done) as within:
 
                 def stands(_: str) -> str:
                     found.append(lane(lowered(last)))

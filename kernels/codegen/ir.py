@@ -483,8 +483,11 @@ class Builder:
         """One i1: true if it is true in a lane."""
         if self.lanes == 1:
             return truth
-        mask = self.let(f"bitcast {self.B} {truth} to i{self.lanes}")
-        return self.let(f"icmp ne i{self.lanes} {mask}, 0")
+        return self.let(f"icmp ne i64 {self.bitmask(truth)}, 0")
+
+    def bitmask(self, truth: str) -> str:
+        """One i64 with a bit for every lane, the first one lowest."""
+        return self.let(f"zext i{self.lanes} {self.let(f'bitcast {self.B} {truth} to i{self.lanes}')} to i64")
 
     # ---- lanes and memory -----------------------------------------------------------------------------------
 
@@ -533,12 +536,33 @@ class Builder:
         with self.going(lambda counter: self.let(f"icmp slt i64 {counter}, {last}"), first, step) as counter:
             yield counter
 
+    def count(self, truth: str) -> str:
+        """One i64: the number of lanes in which something is true."""
+        self.module.declare("i64", "llvm.ctpop.i64", ["i64"])
+        return self.let(f"call i64 @llvm.ctpop.i64(i64 {self.bitmask(truth)})")
+
     @contextmanager
-    def going(self, go: Callable[[str], str], first: str | int = 0, step: int = 1) -> Iterator[str]:
+    def lanes_where(self, truth: str) -> Iterator[str]:
+        """The i64 number of each lane in which something is true, in a loop."""
+        mask = self.bitmask(truth)
+
+        def at_or_after(lane: str) -> str:
+            left = self.let(f"and i64 {mask}, {self.let(f'shl i64 -1, {lane}')}")
+            self.module.declare("i64", "llvm.cttz.i64", ["i64", "i1"])
+            return self.let(f"call i64 @llvm.cttz.i64(i64 {left}, i1 false)")
+
+        go = lambda lane: self.let(f"icmp ult i64 {lane}, {self.lanes}")  # noqa: E731
+        with self.going(go, at_or_after("0"), lambda lane: at_or_after(self.let(f"add i64 {lane}, 1"))) as lane:
+            yield lane
+
+    @contextmanager
+    def going(
+        self, go: Callable[[str], str], first: str | int = 0, step: int | Callable[[str], str] = 1
+    ) -> Iterator[str]:
         """The i64 counter first, first + step, ... of a loop that is left as soon as go(counter), one i1, is false.
-        What `go` has computed stays known behind the loop."""
+        A `step` may give the next from the last. What `go` has computed stays known behind the loop."""
         head, body, end = (self.label(stem) for stem in ("head", "body", "end"))
-        counter, successor = f"%i_{head}", f"%next_{head}"
+        counter = f"%i_{head}"
         before = self.block
         self.jump(head)
         self.begin(head)
@@ -546,7 +570,7 @@ class Builder:
         self.fork(go(counter), body, end)
         self.begin(body)
         yield counter
-        self.line(f"{successor} = add i64 {counter}, {step}")
+        successor = step(counter) if callable(step) else self.let(f"add i64 {counter}, {step}")
         self.lines.insert(at, f"{counter} = phi i64 [{first}, %{before}], [{successor}, %{self.block}]")
         self.jump(head)
         self.begin(end)
