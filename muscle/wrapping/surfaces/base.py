@@ -10,6 +10,7 @@ from myoquat.core import Array, Record, frozen
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.ranges import vectors_of
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.loads import check_part
@@ -195,7 +196,7 @@ class Wrap(Record, ABC):
 
     def sizes(self) -> dict[str, float]:
         """The lengths [m] that make the shape, by name; all must be positive."""
-        return {name: getattr(self, name) for name in self._nominal()}
+        return {name: getattr(self, name) for name in self._counts if name != "hint"}
 
     def scaled(self, factors: Array) -> Self:
         """The surface on a body stretched by factors (3,) along its axes, of the same type, by OpenSim's rules.
@@ -204,32 +205,33 @@ class Wrap(Record, ABC):
         """
         s = np.asarray(factors, dtype=float)
         along = np.linalg.norm(s[:, None] * self._rotation(), axis=0)
-        place: dict[str, Any] = {"position": tuple(s * np.array(self.position))}
+        changes: dict[str, Any] = {"position": s * np.array(self.position), **self.resized(s, along)}
         if self.hint is not None:
-            place["hint"] = tuple(
-                float(x) for x in vecmat(s * self.direction_in_body(np.array(self.hint)), self._rotation())
-            )
-        return replace(self, **place, **self.resized(s, along))
+            changes["hint"] = vecmat(s * self.direction_in_body(np.array(self.hint)), self._rotation())
+        return replace(self, **changes)
 
     @abstractmethod
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The sizes, by field, on a body stretched by factors (3,), the surface's own axes by `along` (3,)."""
 
-    def _in_numbers(self) -> dict[str, int]:
-        """How many numbers each field holds that `shaped` changes; 0 for one that is no tuple."""
-        counts = {name: len(x) if isinstance(x, tuple) else 0 for name, x in self._nominal().items()}
-        return counts if self.hint is None or not self._sided else {**counts, "hint": 3}
+    @property
+    def _counts(self) -> dict[str, int]:
+        """The fields that `shaped` changes, sizes and a hint that tells the side. With its length, 0 of a number."""
+        names = [f.name for f in fields(self) if f.name not in Wrap.__dataclass_fields__]
+        names += [] if self.hint is None or not self._sided else ["hint"]
+        tuples = vectors_of(type(self))
+        return {name: as_array(getattr(self, name)).shape[-1] if name in tuples else 0 for name in names}
 
     def numbers(self) -> Array:
         """(..., n) the numbers that make the shape, for `shaped`."""
-        found = [as_array(getattr(self, name)) for name in self._in_numbers()]
-        return joined([x if n else x[..., None] for x, n in zip(found, self._in_numbers().values(), strict=True)])
+        found = [(as_array(getattr(self, name)), count) for name, count in self._counts.items()]
+        return joined([x if count else x[..., None] for x, count in found])
 
     def shaped(self, numbers: Array) -> Self:
         """The same surface with other `numbers` (..., n), floats or symbols, for each state of a batch its own."""
         changes: dict[str, Any] = {}
         first = 0
-        for name, count in self._in_numbers().items():
+        for name, count in self._counts.items():
             changes[name] = numbers[..., first : first + count] if count else numbers[..., first]
             first += max(count, 1)
         return replace(self, **changes)
@@ -264,8 +266,7 @@ class Wrap(Record, ABC):
 
     def crossed(self, A: Array, B: Array) -> Array:
         """(...) whether the straight line from A to B (..., 3) runs past the wrong side of the surface."""
-        never: Array = A[..., 0] != A[..., 0]
-        return never
+        return ~always(A[..., 0])
 
     def opensim_differs(self, A: Array, B: Array) -> Array:
         """(...) whether OpenSim leads a path from A to B (..., 3) another way round a surface that is `sided`."""
@@ -295,7 +296,7 @@ class Wrap(Record, ABC):
     def on_one_piece(self) -> bool:
         """Whether it acts on one of several pieces of a path at a time: one that a path passes on one side, or through
         (`contacts`)."""
-        return self.ring or self.sided
+        return self.ring
 
     def in_the_way(self, A: Array, B: Array) -> Array:
         """(...) whether a surface `on_one_piece` lies across the straight line from A to B (..., 3), with an end in
@@ -328,7 +329,9 @@ class Wrap(Record, ABC):
 
     def meets(self, A: Array, B: Array) -> Array:
         """(...) whether the path from A to B (..., 3) may touch, as far as this is known without a solver."""
-        return self.contact(A, B).on
+        if self.holds_inside:
+            return always(A[..., 0] + B[..., 0])
+        return self.cut(A, B) | self.crossed(A, B) if self.solved else self.contact(A, B).on
 
     @abstractmethod
     def holds(self, x: Array) -> Array:
@@ -345,16 +348,9 @@ class Wrap(Record, ABC):
     @property
     def prototype(self) -> Self:
         """The surface as it is in its own frame, without its numbers: equal for all that one formula serves."""
-        side = (
-            {"quadrant": self.quadrant, "hint": None if self.hint is None else (1.0, 0.0, 0.0)} if self._sided else {}
-        )
-        bare = type(self)(**{**self._nominal(), "body": "", "rule": self.rule, **side})
-        return bare
-
-    @classmethod
-    def _nominal(cls) -> dict[str, Any]:
-        common = {f.name for f in fields(Wrap)}
-        return {f.name: 1.0 for f in fields(cls) if f.name not in common}
+        ones = {name: (1.0,) * count if count else 1.0 for name, count in self._counts.items()}
+        changes: dict[str, Any] = {**ones, "quadrant": self.quadrant if self._sided else "all", "rule": self.rule}
+        return type(self)(body="", **changes)
 
     @property
     def surface(self) -> Self:

@@ -11,7 +11,7 @@ from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .base import Contact, Geodesic, Line, Near
-from .circle import RoundWrap, Winding, among_surfaces, outer, quarter_turn, way_round
+from .circle import RoundWrap, outer, quarter_turn, sides_among_surfaces, way_round
 from .vectors import pair
 
 
@@ -53,31 +53,21 @@ class WrapCylinder(RoundWrap):
         return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        winding = self._winding(A, B, line)
-        run, (before, after) = self.radius * winding.angle, (winding.straight[..., k] for k in range(2))
-        flat = before + run + after
+        ends, ahead = pair(A[..., :2], B[..., :2]), self._side(line)
+        c, straight = self.string(ends, ahead, None if self.hint is None else as_array(self.hint)[..., :2])
+        before, after = straight[..., 0], straight[..., 1]
+        flat = before + c.arc + after
         slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
         zP = A[..., 2] + slope * before
         zQ = zP if self.holds_inside else B[..., 2] - slope * after
+        P, Q = (np.concatenate([x, z[..., None]], axis=-1) for x, z in ((c.P, zP), (c.Q, zQ)))
         half = np.inf if self.holds_inside else self.length / 2
-        beyond = ((zP > half) & (zQ > half)) | ((zP < -half) & (zQ < -half))
-        points = np.concatenate([winding.points, np.stack([zP, zQ], axis=-1)[..., None]], axis=-1)
-        arc = run * np.sqrt(1 + slope * slope)
         # the touching end nearer to the middle decides
-        to_end = np.where(winding.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
-        jump = np.minimum(winding.jump, to_end[..., None])
-        return Contact(
-            winding.on & ~beyond, points[..., 0, :], points[..., 1, :], arc, winding.inside, jump, winding.missed
-        )
-
-    def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
-        """The path across the axis."""
-        ends, ahead = pair(A[..., :2], B[..., :2]), self._side(line)
-        winding = self.string(ends, ahead, None if self.hint is None else as_array(self.hint)[..., :2])
+        to_end = np.where(c.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
+        jump = np.minimum(c.jump, to_end[..., None])
         if self.sided and line is not None and ahead is not None:
-            line_ends = pair(*(x[..., :2] for x in line))
-            return replace(winding, jump=among_surfaces(winding.jump, ends, line_ends, ahead))
-        return winding
+            jump = np.minimum(jump, sides_among_surfaces(ends, pair(*(x[..., :2] for x in line)), ahead))
+        return replace(c, on=c.on & ~_beyond(zP, zQ, half), P=P, Q=Q, arc=c.arc * np.sqrt(1 + slope * slope), jump=jump)
 
     def _side(self, line: Line | None) -> Array | None:
         """(..., 2) the direction across the axis on whose side the path passes."""
@@ -90,7 +80,7 @@ class WrapCylinder(RoundWrap):
 
     @property
     def sided(self) -> bool:
-        return self.ahead is not None and self.rule == "shortest"
+        return self.on_one_piece
 
     @property
     def divides(self) -> bool:
@@ -104,8 +94,7 @@ class WrapCylinder(RoundWrap):
         through = (square > 0) & (a > 0)
         root, a = np.sqrt(np.where(through, square, 0.0)), np.where(a > 0, a, 1.0)
         first, last = np.maximum((-b - root) / a, 0.0), np.minimum((-b + root) / a, 1.0)
-        z = [A[..., 2] + t * d[..., 2] for t in (first, last)]
-        beyond = ((z[0] > half) & (z[1] > half)) | ((z[0] < -half) & (z[1] < -half))
+        beyond = _beyond(A[..., 2] + first * d[..., 2], A[..., 2] + last * d[..., 2], half)
         found: Array = through & (first < last) & ~beyond
         return found if self.ahead is None else found | self.crossed(A, B)
 
@@ -127,17 +116,18 @@ class WrapCylinder(RoundWrap):
         between an end ahead and an end behind (`WrapCylinder::wrapLine` of OpenSim 4.6)."""
         ahead = self._side(None)
         assert ahead is not None  # as it is sided
-        ends, winding = pair(A[..., :2], B[..., :2]), self._winding(A, B, None)
+        ends = pair(A[..., :2], B[..., :2])
+        ours, _ = self.string(ends, ahead, None)
         a, d = ends[..., 0, :], ends[..., 1, :] - ends[..., 0, :]
         front, step = dot(ahead, a), dot(ahead, d)
         free = (front * (front + step) < 0) & (front * dot(d, d) - dot(a, d) * step < 0)
-        first, second = (dot(ahead, way_round(ends, self.radius, sense)[1]) > 0 for sense in (1.0, -1.0))
+        first, second = (dot(ahead, way_round(ends, self.radius, sense)[0]) > 0 for sense in (1.0, -1.0))
         left, right, left_end, right_end = first[..., 0], second[..., 0], second[..., 1], first[..., 1]
         turns_left = np.where(left != right, left, ~left_end & (left | right_end))
         known = left | right | left_end | right_end
-        ours = outer(a, winding.points[..., 0, :]) > 0
-        other = (known & (turns_left != ours)) | (ours & (winding.angle > np.pi))
-        found: Array = np.where(winding.on, other, free)
+        to_left = outer(a, ours.P) > 0
+        other = (known & (turns_left != to_left)) | (to_left & (ours.arc > np.pi * self.radius))
+        found: Array = np.where(ours.on, other, free)
         return found
 
     def middle(self, A: Array, B: Array) -> Array:
@@ -158,3 +148,9 @@ class WrapCylinder(RoundWrap):
         )
         rise = np.stack([0.0 * s, 0.0 * s, s * t[..., 2]], axis=-1)
         return Geodesic(x + rise, v, 1.0 + 0.0 * s, 0.0 * s, s, 1.0 + 0.0 * s)
+
+
+def _beyond(first: Array, last: Array, half: Array | float) -> Array:
+    """(...) whether two heights are both beyond one end of a cylinder of this half length."""
+    result: Array = (np.minimum(first, last) > half) | (np.maximum(first, last) < -half)
+    return result

@@ -95,10 +95,6 @@ class WrapEllipsoid(Wrap):
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
 
-    @classmethod
-    def _nominal(cls) -> dict[str, Any]:
-        return {"radii": (1.0, 1.0, 1.0)}
-
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """Each half axis along itself."""
         return {"radii": tuple(along * np.array(self.radii))}
@@ -135,9 +131,6 @@ class WrapEllipsoid(Wrap):
     @property
     def half_axes(self) -> Array | None:
         return as_array(self.radii)
-
-    def meets(self, A: Array, B: Array) -> Array:
-        return self.cut(A, B)
 
     def cut(self, A: Array, B: Array) -> Array:
         radii = as_array(self.radii)

@@ -1,5 +1,6 @@
 """The sphere: the path lies in the plane of its ends and the centre."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .base import Contact, Geodesic, Line, Near
-from .circle import RoundWrap, Winding, outer
+from .circle import RoundWrap, outer
 from .vectors import nearest, pair, plane_of
 
 
@@ -36,10 +37,9 @@ class WrapSphere(RoundWrap):
         plane = plane_of(A, B)
         ahead, hint = (None if x is None else matvec(plane, as_array(x)) for x in (self.ahead, self.hint))
         ends = pair(matvec(plane, A), matvec(plane, B))
-        winding = self.string(ends, ahead, hint, plane_turns=True)
-        jump = winding.jump if hint is None else self._over_hint(winding, ends, hint)
-        P, Q = (vecmat(winding.points[..., k, :], plane) for k in range(2))
-        return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, jump, winding.missed)
+        c, _ = self.string(ends, ahead, hint)
+        jump = c.jump if hint is None else self._over_hint(c, ends, hint)
+        return replace(c, P=vecmat(c.P, plane), Q=vecmat(c.Q, plane), jump=jump)
 
     @property
     def half_axes(self) -> Array | None:
@@ -47,7 +47,7 @@ class WrapSphere(RoundWrap):
             return None
         return as_array(self.radius)[..., None] * np.ones(3)
 
-    def _over_hint(self, winding: Winding, ends: Array, hint: Array) -> Array:
+    def _over_hint(self, c: Contact, ends: Array, hint: Array) -> Array:
         """(..., 2) `jump` of the path over the hint, which is seen from elsewhere as the plane of the ends and the
         centre turns. Where the hint is across that plane the path changes sides."""
         whole, squares = as_array(self.hint), dot(ends, ends)
@@ -55,12 +55,8 @@ class WrapSphere(RoundWrap):
         farther = np.sqrt(np.maximum(squares[..., 0], squares[..., 1]))
         turns = share * np.abs(outer(ends[..., 0, :], ends[..., 1, :])) / np.where(farther > 0, farther, 1.0)
         part = turns / np.where(farther > 0, turns + farther, 1.0)
-        seen = np.minimum(winding.jump * part[..., None], turns[..., None])
-        return np.where(winding.inside[..., None], winding.jump, seen)
-
-    @property
-    def on_one_piece(self) -> bool:
-        return self.ahead is not None and self.rule == "shortest"
+        seen = np.minimum(c.jump * part[..., None], turns[..., None])
+        return np.where(c.inside[..., None], c.jump, seen)
 
     def cut(self, A: Array, B: Array) -> Array:
         return self.holds(nearest(A, B))

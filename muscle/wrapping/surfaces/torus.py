@@ -131,9 +131,6 @@ class WrapTorus(Wrap):
         result: Array = out * out + up * up <= (1 - SURFACE_TOLERANCE) * self.tube_radius * self.tube_radius
         return result
 
-    def meets(self, A: Array, B: Array) -> Array:
-        return self.cut(A, B) | self.crossed(A, B)
-
     def in_the_way(self, A: Array, B: Array) -> Array:
         """Whether it crosses the plane of the ring within it."""
         found: Array = (A[..., 2] * B[..., 2] < 0) & ~self.crossed(A, B)

@@ -15,6 +15,11 @@ def pair(A: Array, B: Array) -> Array:
     return np.stack(np.broadcast_arrays(A, B, subok=True), axis=-2)
 
 
+def with_batch(x: Array, batch: tuple[int, ...], axes: int = 1) -> Array:
+    """An array with these batch axes; the last `axes` are its own."""
+    return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
+
+
 def plane_of(A: Array, B: Array) -> Array:
     """(..., 2, 3) two orthonormal directions of the plane through A, B and the origin, the first along A.
 
@@ -43,13 +48,13 @@ def size(v: Array) -> Array:
 
 def unit(v: Array) -> Array:
     """v as a unit vector."""
-    result: Array = v / np.sqrt(np.sum(v * v, axis=-1))[..., None]
+    result: Array = v / size(v)[..., None]
     return result
 
 
 def direction(v: Array) -> Array:
     """v as a unit vector; zero stays zero."""
-    square = np.sum(v * v, axis=-1)
+    square = dot(v, v)
     result: Array = v / np.sqrt(np.where(square > 0, square, 1.0))[..., None]
     return result
 

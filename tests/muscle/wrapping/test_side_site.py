@@ -236,3 +236,21 @@ def test_a_rule_that_a_surface_does_not_have_raises_an_error():
         rod(WrapEllipsoid(body="ground", radii=(RADIUS,) * 3, rule="mujoco"))
     with pytest.raises(ModelError, match="no quadrant"):
         rod(WrapSphere(body="ground", radius=RADIUS, rule="inside", quadrant="+x"))
+
+
+def test_a_side_across_the_plane_of_the_ends_is_beside_a_jump():
+    sphere = WrapSphere(body="", radius=RADIUS, rule="mujoco3", quadrant="+z")
+    ends = (
+        (np.array([0.1, 0.01, 0.0]), np.array([-0.1, 0.01, 0.0])),
+        (np.array([0.1, 0, 0.1]), np.array([-0.1, 0, -0.1])),
+    )
+    for A, B in ends:  # any turn of their plane, and any plane where they lie on one line through the centre
+        np.testing.assert_array_equal(sphere.contact(A, B).jump, 0.0)
+
+
+def test_without_a_side_the_rule_changes_no_path_among_surfaces(rng):
+    A, B, *line = rng.normal(size=(4, 2000, 3)) * 0.08
+    surfaces = [WrapCylinder(body="", radius=RADIUS, rule=rule) for rule in ("shortest", "mujoco3")]
+    first, second = (surface.contact(A, B, tuple(line)) for surface in surfaces)
+    for name in ("on", "P", "Q", "arc", "jump"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
