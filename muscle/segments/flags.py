@@ -16,7 +16,7 @@ from myoquat.muscle import wrapping
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.wrapping.route import touches_several
-from myoquat.muscle.wrapping.single_surface_contact import Poses, Site
+from myoquat.muscle.wrapping.single_surface_contact import Poses, Site, straight_pieces
 
 from .stops import contacts
 
@@ -167,16 +167,9 @@ def _fixed(point: PathPoint, body: str) -> bool:
 def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Poses) -> tuple[list[Array], list[Array]]:
     """(...) each, by the lines between consecutive points that are on the path: whether two meet, and whether OpenSim
     leads a piece another way round a surface."""
-    last = Site.of(poses, path.points[0].body, path.points[0].local(system, q))
-    met = list[Array]()
-    lines: list[tuple[Site, Site, Array | bool]] = []
-    for point, share in zip(path.points[1:], path.shares, strict=True):
-        site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        d = site.world - last.world
-        if share:
-            met.append((np.sum(d * d, axis=-1) < APART * APART) & on)
-        lines.append((last, site, on))
-        last = site.or_else(on, last)
+    lines = list(straight_pieces(system, path.points, q, poses))
+    steps = [(end.world - start.world, on) for (start, end, on), share in zip(lines, path.shares, strict=True) if share]
+    met = [(np.sum(d * d, axis=-1) < APART * APART) & on for d, on in steps]
     # beside another surface OpenSim's side follows from the path over that one
     alone = [wrap for wrap in path.wraps if all(len(acting) == 1 for acting in path.acting if wrap in acting)]
     return met, [_on_other_side(wrap, lines, poses) for wrap in alone if wrap.sided]

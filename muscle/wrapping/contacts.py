@@ -8,17 +8,18 @@ OpenSim. Tests that need no solver tell which surfaces a straight piece meets. S
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from operator import and_, or_
 
 import numpy as np
 
-from myoquat.core import Array, frozen
+from myoquat.core import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.points import PathPoint
 
 from .segment_solver import Piece, over_one_surface, over_surfaces, shared_slots, slots_of
-from .single_surface_contact import Meeting, Poses, Site, contacts_alone
+from .single_surface_contact import Meeting, Poses, straight_pieces, with_closed_forms
 from .surfaces.base import Wrap
 
 Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
@@ -56,15 +57,6 @@ def _own_ends(wrap: Wrap, *ends: PathPoint) -> list[Array]:
     return [] if wrap.varies or any(map(is_symbolic, own)) else [wrap.seen(x) for x in own]
 
 
-@frozen
-class _Segment:
-    """A piece of a path before it is solved: its ends, and the surfaces that act on it."""
-
-    start: Site
-    end: Site
-    meetings: list[Meeting]
-
-
 def path_contacts(
     system: ArticulatedSystem, paths: Sequence[Path], q: Array, poses: Poses
 ) -> tuple[tuple[Piece, ...], ...]:
@@ -72,32 +64,30 @@ def path_contacts(
 
     A conditional point that is off the path has no piece: nothing is touched there.
     """
-    segments = [list(_segments(system, *path, q, poses)) for path in paths]
-    every = [segment.meetings for path in segments for segment in path]
-    closed = iter(contacts_alone([m for meetings in every for m in meetings if not m.wrap.solved]))
+    segments: list[list[list[Meeting]]] = [
+        list(_segments(system, points, wraps, q, poses)) if wraps else [[]] * (len(points) - 1)
+        for points, wraps in paths
+    ]
+    every = [meetings for path in segments for meetings in path]
+    begun = iter(with_closed_forms([m for meetings in every for m in meetings]))
     for meetings in every:
-        meetings[:] = [m if m.wrap.solved else replace(m, contact=next(closed)) for m in meetings]
+        meetings[:] = islice(begun, len(meetings))
     for path in segments:
         _choose_pieces(path)
-    shared = shared_slots(_slots(meetings) for meetings in every if len(meetings) > 1)
-    return tuple(
-        tuple(_piece(segment, poses, shared) for segment in found) if found else (Piece(),) * (len(path) - 1)
-        for (path, _), found in zip(paths, segments, strict=True)
-    )
+    shared = shared_slots(slots_of(meetings) for meetings in every if len(meetings) > 1)
+    return tuple(tuple(_piece(meetings, poses, shared) for meetings in path) for path in segments)
 
 
 def _segments(
     system: ArticulatedSystem, path: Sequence[PathPoint], wraps: Sequence[Wrap], q: Array, poses: Poses
-) -> Iterator[_Segment]:
-    if not wraps:
-        return
-    last, active = Site.of(poses, path[0].body, path[0].local(system, q)), [path[0].active(system, q)]
-    for point, acting in zip(path[1:], acting_surfaces(path, wraps), strict=True):
-        site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
+) -> Iterator[list[Meeting]]:
+    """Of every piece of a path, the surfaces that act on it, before they are solved."""
+    active: list[Array | bool] = [True]
+    pieces = zip(straight_pieces(system, path, q, poses), acting_surfaces(path, wraps), strict=True)
+    for (start, end, on), acting in pieces:
         reached = [_reached(wrap, active) for wrap in acting]
         acts = reached if isinstance(on, bool) else [on & x for x in reached]  # the path may not take the piece
-        yield _Segment(last, site, [Meeting.of(x, last, site, poses, y) for x, y in zip(acting, acts, strict=True)])
-        last = site.or_else(on, last)
+        yield [Meeting.of(x, start, end, poses, y) for x, y in zip(acting, acts, strict=True)]
         active.append(on)
 
 
@@ -108,20 +98,20 @@ def _reached(wrap: Wrap, active: Sequence[Array | bool]) -> Array | bool:
     return True if any(isinstance(on, bool) for on in own) else reduce(or_, own)
 
 
-def _choose_pieces(segments: Sequence[_Segment]) -> None:
+def _choose_pieces(segments: Sequence[list[Meeting]]) -> None:
     """Let the surfaces that act on one piece at a time act on that piece alone.
 
     It is the first piece whose straight line the surface is in the way of, else the one that it lengthens by the least.
     Source: OpenSim 4.6, GeometryPath::applyWrapObjects and WrapCylinder::wrapLine.
     """
     found: dict[int, list[tuple[int, int]]] = {}
-    for i, segment in enumerate(segments):
-        for j, meeting in enumerate(segment.meetings):
+    for i, on_piece in enumerate(segments):
+        for j, meeting in enumerate(on_piece):
             if meeting.wrap.on_one_piece:
                 found.setdefault(id(meeting.wrap), []).append((i, j))
     for own in found.values():
         if len(own) > 1:
-            meetings = [segments[i].meetings[j] for i, j in own]
+            meetings = [segments[i][j] for i, j in own]
             first = [m.in_the_way for m in meetings]
             free = ~reduce(or_, first)
             meetings = [m.solved(here | free) for m, here in zip(meetings, first, strict=True)]
@@ -131,16 +121,11 @@ def _choose_pieces(segments: Sequence[_Segment]) -> None:
             ]
             for k, (i, j) in enumerate(own):
                 least = [ranks[k] <= rank if k < n else ranks[k] < rank for n, rank in enumerate(ranks) if n != k]
-                segments[i].meetings[j] = replace(meetings[k], acts=reduce(and_, least))
+                segments[i][j] = replace(meetings[k], acts=reduce(and_, least))
 
 
-def _slots(meetings: Sequence[Meeting]) -> tuple[Wrap, ...]:
-    return slots_of(m.wrap for m in meetings)
-
-
-def _piece(segment: _Segment, poses: Poses, shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:
+def _piece(meetings: Sequence[Meeting], poses: Poses, shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:
     """The piece over the surfaces that act."""
-    meetings = segment.meetings
     if len(meetings) == 1:
         return over_one_surface(meetings[0].solved())
-    return over_surfaces(meetings, segment.start, segment.end, poses, shared.get(_slots(meetings)))
+    return over_surfaces(meetings, poses, shared.get(slots_of(meetings)))

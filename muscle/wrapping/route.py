@@ -16,9 +16,10 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, static
+from myoquat.kernels.symbolic.arrays import as_array
 
 from .surfaces.base import MAX_DISTANCE_M, Contact, Line, Near, Wrap
-from .surfaces.vectors import always, differ, size
+from .surfaces.vectors import always, differ, size, with_batch
 
 SAME_POINT = 1e-3  # how far apart the tangent points of one path may be found: those of other minima lie farther away
 
@@ -38,6 +39,27 @@ class PlacedSurface:
     numbers: Array
     prototype: Wrap = static()
 
+    @classmethod
+    def of(cls, wrap: Wrap) -> "PlacedSurface":
+        """A surface in the frame of its body. That of a cylinder with a quadrant is turned so that x is ahead: one
+        formula serves all four."""
+        x, y, z = (wrap.direction_in_body(e) for e in np.eye(3))
+        x, y = {"-x": (-x, -y), "+y": (y, -x), "-y": (-y, x)}.get(wrap.quadrant if wrap.sided else "", (x, y))
+        prototype = replace(wrap.prototype, quadrant="+x") if wrap.sided else wrap.prototype
+        return cls(np.stack([x, y, z], axis=-2), as_array(wrap.position), wrap.numbers(), prototype)
+
+    def spread(self, batch: tuple[int, ...]) -> "PlacedSurface":
+        """The same with these batch axes."""
+        axes, origin, numbers = (
+            with_batch(x, batch, n) for x, n in ((self.axes, 2), (self.origin, 1), (self.numbers, 1))
+        )
+        return PlacedSurface(axes, origin, numbers, self.prototype)
+
+    def moved(self, R: Array, p: Array) -> "PlacedSurface":
+        """A surface of a body's frame in the world, from the pose of the body."""
+        axes = np.stack([matvec(R, self.axes[..., i, :]) for i in range(3)], axis=-2)
+        return replace(self, axes=axes, origin=p + matvec(R, self.origin))
+
     @property
     def wrap(self) -> Wrap:
         return self.prototype.shaped(self.numbers)
@@ -51,13 +73,17 @@ class PlacedSurface:
         result: Array = self.origin + vecmat(x, self.axes)
         return result
 
+    def placed(self, c: Contact) -> Contact:
+        """A contact of the surface's frame in the world."""
+        return replace(c, P=self.in_world(c.P), Q=self.in_world(c.Q))
+
     def contact(
         self, ends: Line, line: Line, near: Near | None = None, where: Array | bool = True, raised: bool = False
     ) -> Contact:
         """The contact with a path between two points, `where` (...) it is asked for; elsewhere none. The `line` tells
         the side. If `raised`, a point inside the surface is put onto it."""
         zero = 0.0 * ends[0]
-        begin = Near.unknown(zero[..., 0], ~always(zero[..., 0])) if near is None else near
+        begin = Near.unknown(zero) if near is None else near
         return call_where(partial(_contact, raised), (self, ends, line, begin), where, Contact.none(zero))
 
     def is_cut(self, line: Line, where: Array) -> Array:
@@ -79,9 +105,9 @@ def _contact(raised: bool, problem: tuple[PlacedSurface, Line, Line, Near]) -> C
     if raised:
         A, B = (np.where(placed.wrap.holds(x)[..., None], placed.wrap.onto(x), x) for x in (A, B))
     near = replace(near, P=placed.seen(near.P), Q=placed.seen(near.Q))
-    c = placed.wrap.contact(A, B, line, near=near)
-    P, Q, missed = placed.in_world(c.P), placed.in_world(c.Q), np.minimum(c.missed + 0.0 * c.arc, MAX_DISTANCE_M)
-    return Contact(c.on, P, Q, c.arc, c.inside, np.minimum(c.jump, MAX_DISTANCE_M), missed)
+    c = placed.placed(placed.wrap.contact(A, B, line, near=near))
+    missed = np.minimum(c.missed + 0.0 * c.arc, MAX_DISTANCE_M)
+    return replace(c, jump=np.minimum(c.jump, MAX_DISTANCE_M), missed=missed)
 
 
 def _cut(problem: tuple[PlacedSurface, Line]) -> Array:

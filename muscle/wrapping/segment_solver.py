@@ -15,17 +15,16 @@ from operator import and_, or_
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.joints.vectors import dot
 from myoquat.kernels import call_where, choose, while_loop
-from myoquat.kernels.symbolic.arrays import as_array
 
 from .descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from .newton import moving_contacts, pencil_width
 from .route import Flags, Order, PlacedSurface, Route, Segment, differs, first_of, passed, ranks, touches_several
-from .single_surface_contact import Meeting, Poses, Site
+from .single_surface_contact import Meeting, Poses
 from .surfaces.base import Contact, Line, Wrap
 from .surfaces.planar_paths import Chord
-from .surfaces.vectors import always, differ, nearest, size
+from .surfaces.vectors import always, differ, nearest, size, with_batch
 
 OPPOSITE = 0.5  # part of a turn
 PLANES = 8  # through its neighbours, at equal angles, in which a path starts past a sphere or an ellipsoid
@@ -63,10 +62,8 @@ def over_one_surface(meeting: Meeting) -> Piece:
     return Piece((meeting.wrap,), (contact,), (0.0,), np.logical_not(contact.missed <= MAX_RESIDUAL))
 
 
-def over_surfaces(
-    meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap] | None = None
-) -> Piece:
-    """The shortest path from `start` over several surfaces to `end`, touching those that it must.
+def over_surfaces(meetings: Sequence[Meeting], poses: Poses, slots: Sequence[Wrap] | None = None) -> Piece:
+    """The shortest path over several surfaces between the ends of a piece, touching those that it must.
 
     A straight line that meets none is the path. So is a path over one surface that clears the others and goes the
     shorter way round, because no path is shorter than the one over a single surface. Where it goes the longer way round
@@ -81,9 +78,9 @@ def over_surfaces(
     if not meetings:
         return Piece()
     wraps = [m.wrap for m in meetings]
-    slots = slots or slots_of(wraps)
-    numbers = _slot_numbers(wraps, slots)
-    segment, given = _problem(numbers, meetings, start, end, poses, slots)
+    slots = slots or slots_of(meetings)
+    numbers = _slot_numbers(meetings, slots)
+    segment, given = _problem(numbers, meetings, poses, slots)
     none = Contact.none(0.0 * segment.start)
     asked = ~none.on & reduce(or_, [m.touches for m in meetings])
     nothing = (none,) * len(slots), (none.arc,) * len(slots), none.on
@@ -91,35 +88,28 @@ def over_surfaces(
     moving = moving_contacts(segment, found, order)
     contacts = []
     for k, m in zip(numbers, meetings, strict=True):
-        c, rows = moving[k], np.stack(_axes(m.wrap), axis=-2)
-        P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
-        straight = m.straight  # a path that is not searched touches nothing
+        c, straight = m.surface.placed(moving[k]), m.straight  # a path that is not searched touches nothing
         inside, jump = choose(asked, (c.inside, c.jump), (straight.inside, straight.jump))
-        contacts.append(replace(c, P=P, Q=Q, inside=inside, jump=jump))
+        contacts.append(replace(c, inside=inside, jump=jump))
     return Piece(tuple(wraps), tuple(contacts), tuple(order[k] for k in numbers), unsolved)
 
 
 def _problem(
-    numbers: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
+    numbers: Sequence[int], meetings: Sequence[Meeting], poses: Poses, slots: Sequence[Wrap]
 ) -> tuple[Segment, Order]:
     """The segment of a piece in the world, all its arrays with all batch axes, and the given order of the surfaces in
     its slots. A slot may hold a surface that does not act."""
-    placed = [_placed(m.wrap, poses) for m in meetings]
-    shapes = [start.world.shape[:-1], end.world.shape[:-1], *(np.shape(m.acts) for m in meetings)]
+    placed = [m.surface.moved(*poses[m.wrap.body]) for m in meetings]
+    start, end = (site.world for site in meetings[0].sites)
+    shapes = [start.shape[:-1], end.shape[:-1], *(np.shape(m.acts) for m in meetings)]
     shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]
     batch = np.broadcast_shapes(*shapes)
-
-    def spread(x: Array, axes: int = 1) -> Array:
-        return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
-
-    A, B = spread(start.world), spread(end.world)
+    A, B = with_batch(start, batch), with_batch(end, batch)
     zero, acts = 0.0 * A[..., 0], [~always(A[..., 0])] * len(slots)
     given = [zero + float(len(slots))] * len(slots)
-    frame = spread(np.eye(3), 2), 0.0 * A
-    surfaces = [PlacedSurface(*frame, spread(own.numbers()), own) for own in slots]
+    surfaces = [PlacedSurface.of(own).spread(batch) for own in slots]
     for i, (k, m, p) in enumerate(zip(numbers, meetings, placed, strict=True)):
-        surfaces[k] = PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), slots[k])
-        acts[k], given[k] = ~acts[k] & m.acts, zero + float(i)
+        surfaces[k], acts[k], given[k] = p.spread(batch), ~acts[k] & m.acts, zero + float(i)
     return Segment(A, B, tuple(surfaces), tuple(acts)), tuple(given)
 
 
@@ -172,9 +162,9 @@ def _beside(route: Route, where: Array) -> tuple[list[Contact], Array]:
 # ---- slots: surfaces of a search ------------------------------------------------------------------------------
 
 
-def slots_of(wraps: Iterable[Wrap]) -> tuple[Wrap, ...]:
+def slots_of(meetings: Iterable[Meeting]) -> tuple[Wrap, ...]:
     """The prototypes of surfaces, in the canonical order."""
-    return tuple(_prototype(wrap) for wrap in sorted(wraps, key=_key))
+    return tuple(m.surface.prototype for m in sorted(meetings, key=_key))
 
 
 def shared_slots(lists: Iterable[tuple[Wrap, ...]]) -> dict[tuple[Wrap, ...], tuple[Wrap, ...]]:
@@ -193,17 +183,18 @@ def _are_plain(surfaces: Iterable[Wrap]) -> bool:
     return not any(own.divides or own.ring or own.hint is not None for own in surfaces)
 
 
-def _slot_numbers(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
+def _slot_numbers(meetings: Sequence[Meeting], slots: Sequence[Wrap]) -> list[int]:
     """The number of the slot of each surface; equal ones take theirs in the canonical order."""
-    left, found = list(range(len(slots))), [0] * len(wraps)
-    for i in sorted(range(len(wraps)), key=lambda i: _key(wraps[i])):
-        found[i] = next(k for k in left if slots[k] == _prototype(wraps[i]))
+    left, found = list(range(len(slots))), [0] * len(meetings)
+    for i in sorted(range(len(meetings)), key=lambda i: _key(meetings[i])):
+        found[i] = next(k for k in left if slots[k] == meetings[i].surface.prototype)
         left.remove(found[i])
     return found
 
 
-def _key(wrap: Wrap) -> tuple[bool | str, ...]:
+def _key(meeting: Meeting) -> tuple[bool | str, ...]:
     """By what surfaces are listed: those without a side first, the long ones last, then by names."""
+    wrap = meeting.wrap
     return wrap.quadrant != "all", wrap.divides, wrap.kind, wrap.rule, wrap.quadrant, wrap.body, wrap.name
 
 
@@ -236,25 +227,6 @@ def _normalized(segment: Segment, given: Order) -> tuple[Segment, Order, Array, 
         middles = [p.in_world(p.wrap.middle(p.seen(start), p.seen(end))) for p in surfaces]
         order = ranks([dot(x - start, end - start) for x in middles])
     return Segment(start, end, surfaces, segment.acts, free, opposite), order, scale, turned
-
-
-def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
-    R, p = poses[wrap.body]
-    axes = np.stack([matvec(R, e) for e in _axes(wrap)], axis=-2)
-    return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), wrap.numbers(), _prototype(wrap))
-
-
-def _axes(wrap: Wrap) -> tuple[Array, Array, Array]:
-    """(..., 3) each, the axes of a surface's frame in its body's. That of a cylinder with a quadrant is turned so that
-    x is ahead: one search serves all four."""
-    x, y, z = (wrap.direction_in_body(e) for e in np.eye(3))
-    x, y = {"-x": (-x, -y), "+y": (y, -x), "-y": (-y, x)}.get(wrap.quadrant if wrap.sided else "", (x, y))
-    return x, y, z
-
-
-def _prototype(wrap: Wrap) -> Wrap:
-    """That of a surface in the frame of `_axes`."""
-    return replace(wrap.prototype, quadrant="+x") if wrap.sided else wrap.prototype
 
 
 def _in_given_order(segment: Segment) -> bool:

@@ -4,22 +4,24 @@ The contact follows from the two ends, in the frame of the surface's body. In a 
 and quadrant share their code. Those with a closed form are a table (`map_rows`), the others call a solver.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from myoquat.core import Array, frozen, unchecked
+from myoquat.core import Array, frozen
 from myoquat.joints.crossovers import MinRows
-from myoquat.joints.vectors import joined, matvec, vecmat
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.vectors import joined, matvec, rows_of, vecmat
 from myoquat.kernels.control_flow.table_loop import map_rows
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.muscle.points import PathPoint
 
 from .newton import moving_contacts
 from .route import PlacedSurface, Segment
 from .surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
-from .surfaces.vectors import always, size
+from .surfaces.vectors import always, size, with_batch
 
 NUMBERS_PER_CONTACT = 11  # of a contact with a closed form, as packed below
 
@@ -55,16 +57,31 @@ class Site:
         return Site(np.where(condition[..., None], self.world, other.world))
 
 
+def straight_pieces(
+    system: ArticulatedSystem, points: Sequence[PathPoint], q: Array, poses: Poses
+) -> Iterator[tuple[Site, Site, Array | bool]]:
+    """The ends of the pieces of a path before it meets surfaces, and whether (...) the path takes the second end."""
+    last, *others = (Site.of(poses, point.body, point.local(system, q)) for point in points)
+    for point, site in zip(points[1:], others, strict=True):
+        on = point.active(system, q)
+        yield last, site, on
+        last = site.or_else(on, last)
+
+
 @frozen
 class Meeting:
     """A surface and a straight piece of a path.
 
-    ends     of the piece, in the frame of the surface's body
+    surface  in the frame of its body
+    sites    the ends of the piece
+    ends     the same in the frame of that body
     acts     (...) whether the surface acts on the piece
     contact  of the path over this surface alone, in that frame; None before it is solved
     """
 
     wrap: Wrap
+    surface: PlacedSurface
+    sites: tuple[Site, Site]
     ends: Line
     acts: Array | bool
     contact: Contact | None = None
@@ -72,22 +89,28 @@ class Meeting:
     @classmethod
     def of(cls, wrap: Wrap, start: Site, end: Site, poses: Poses, acts: Array | bool = True) -> "Meeting":
         """Before it is solved."""
-        return cls(wrap, (start.seen_from(poses, wrap.body), end.seen_from(poses, wrap.body)), acts)
+        ends = start.seen_from(poses, wrap.body), end.seen_from(poses, wrap.body)
+        return cls(wrap, PlacedSurface.of(wrap), (start, end), ends, acts)
 
     @property
     def seen(self) -> Line:
         """The ends in the surface's frame."""
-        return self.wrap.seen(self.ends[0]), self.wrap.seen(self.ends[1])
+        return self.surface.seen(self.ends[0]), self.surface.seen(self.ends[1])
+
+    @property
+    def meets(self) -> Array:
+        """(...) whether the path may touch the surface, as far as this is known without a solver."""
+        return self.surface.wrap.meets(*self.seen)
 
     @property
     def touches(self) -> Array:
         """(...) whether the path over this surface alone touches it, as far as this is known."""
-        return (self.wrap.meets(*self.seen) if self.contact is None else self.contact.on) & self.acts
+        return (self.meets if self.contact is None else self.contact.on) & self.acts
 
     @property
     def in_the_way(self) -> Array:
         """(...) whether the surface lies in the way of the piece, so that it acts on this one first."""
-        found = self.wrap.in_the_way(*self.seen) & self.acts
+        found = self.surface.wrap.in_the_way(*self.seen) & self.acts
         return found if self.wrap.ring else found & self.touches
 
     @property
@@ -96,7 +119,7 @@ class Meeting:
         assert self.contact is not None
         (A, B), c = self.ends, self.contact
         longer = size(c.P - A) + c.arc + size(B - c.Q) - size(B - A)
-        unsolved = np.where(self.wrap.meets(*self.seen), MAX_DISTANCE_M, np.inf)
+        unsolved = np.where(self.meets, MAX_DISTANCE_M, np.inf)
         result: Array = np.where(self.acts, np.where(c.on, longer, unsolved), np.inf)
         return result
 
@@ -104,16 +127,16 @@ class Meeting:
         """The same with its contact, solved `where` (...) it is asked for. Closed forms are known."""
         if self.contact is not None:
             return self
-        wrap, seen, straight = self.wrap, self.seen, self.straight
+        straight = self.straight
         asked = always(straight.arc) & where & self.touches
-        batch = np.shape(asked)
-        A, B = (np.broadcast_to(x, (*batch, 3), subok=True) for x in seen)
-        numbers = np.broadcast_to(wrap.numbers(), (*batch, wrap.numbers().shape[-1]), subok=True)
-        surface = PlacedSurface(np.broadcast_to(np.eye(3), (*batch, 3, 3)), 0.0 * A, numbers, wrap.prototype)
+        A, B = (with_batch(x, np.shape(asked)) for x in self.seen)
+        surface = replace(PlacedSurface.of(self.surface.prototype), numbers=self.surface.numbers).spread(
+            np.shape(asked)
+        )
         c = surface.contact((A, B), (A, B), where=asked)
         (c,) = moving_contacts(Segment(A, B, (surface,), (asked,)), (c,), (0.0 * c.arc,))
         jump = np.where(asked[..., None], c.jump, straight.jump)
-        return replace(self, contact=_placed(wrap, replace(c, jump=jump)))
+        return replace(self, contact=self.surface.placed(replace(c, jump=jump)))
 
     @property
     def result(self) -> Contact:
@@ -132,56 +155,45 @@ class Meeting:
             return self.result
         A, B = self.seen
         zero = 0.0 * (A + B)
-        free = [np.where(self.acts, self.wrap.distance_from_plane(x + zero), np.inf) for x in (A, B)]
+        free = [np.where(self.acts, self.surface.wrap.distance_from_plane(x + zero), np.inf) for x in (A, B)]
         return replace(Contact.none(zero), jump=np.stack(free, axis=-1))
 
 
-def contacts_alone(meetings: Sequence[Meeting]) -> list[Contact]:
-    """The contacts of surfaces that have a closed form."""
-    wraps, ends = [m.wrap for m in meetings], [m.ends for m in meetings]
+def with_closed_forms(meetings: Sequence[Meeting]) -> list[Meeting]:
+    """The same with the contacts of surfaces that have a closed form. Those of one type are a table where the ends are
+    symbols. Its rows hold the ends, and the surfaces' frames and numbers if these are symbols."""
+    groups: dict[Wrap | int, list[int]] = {}
+    for i, m in enumerate(meetings):
+        if not m.wrap.solved:
+            groups.setdefault(m.surface.prototype if any(map(is_symbolic, m.ends)) else i, []).append(i)
     found: dict[int, Contact] = {}
-    for prototype, members in _grouped(wraps, ends).items():
-        if prototype is not None and MinRows.FORMULA.reached_by(len(members)):
-            contacts = _together(prototype, [wraps[i] for i in members], [ends[i] for i in members])
-            found |= dict(zip(members, contacts, strict=True))
-        else:
-            found |= {i: _placed(wraps[i], wraps[i].contact(*meetings[i].seen)) for i in members}
-    return [found[i] for i in range(len(wraps))]
+    for prototype, members in groups.items():
+        if isinstance(prototype, int) or not MinRows.FORMULA.reached_by(len(members)):
+            found |= {i: _contact(meetings[i].surface, meetings[i].ends) for i in members}
+            continue
+        rows, numbers = [joined(meetings[i].ends) for i in members], [_numbers(meetings[i].surface) for i in members]
+        if any(map(is_symbolic, numbers)):
+            rows, numbers = [joined(pair) for pair in zip(rows, numbers, strict=True)], [np.zeros(0)] * len(members)
+        table = map_rows(partial(_packed, prototype), rows_of(rows), np.stack(numbers), NUMBERS_PER_CONTACT)
+        found |= {i: _unpacked(table[..., k, :]) for k, i in enumerate(members)}
+    return [replace(m, contact=found.get(i)) for i, m in enumerate(meetings)]
 
 
-def _grouped(wraps: Sequence[Wrap], ends: Sequence[Line]) -> dict[Wrap | None, list[int]]:
-    """The indices of the surfaces by prototype; None holds those with numeric ends."""
-    groups: dict[Wrap | None, list[int]] = {}
-    for i, (wrap, line) in enumerate(zip(wraps, ends, strict=True)):
-        prototype = wrap.prototype if any(map(is_symbolic, line)) else None
-        groups.setdefault(prototype, []).append(i)
-    return groups
+def _contact(surface: PlacedSurface, ends: Line) -> Contact:
+    return surface.placed(surface.wrap.contact(surface.seen(ends[0]), surface.seen(ends[1])))
 
 
-def _placed(wrap: Wrap, c: Contact) -> Contact:
-    """A contact in the surface's frame in its body's."""
-    return replace(c, P=wrap.in_body(c.P), Q=wrap.in_body(c.Q))
-
-
-def _together(prototype: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
-    """The contacts of surfaces of one type. Rows hold the ends, and the surfaces' numbers if these are symbols."""
-    numbers = [joined([as_array(wrap.position), as_array(wrap.orientation), wrap.numbers()]) for wrap in wraps]
-    rows: list[list[Array]] = [list(line) for line in ends]
-    fixed = np.zeros((len(wraps), 0))
-    if any(map(is_symbolic, numbers)):
-        rows = [[*line, own] for line, own in zip(rows, numbers, strict=True)]
-    else:
-        fixed = np.stack(numbers)
-    stacked = np.stack(np.broadcast_arrays(*map(joined, rows), subok=True), axis=-2)
-    results = map_rows(partial(_packed, prototype), stacked, fixed, NUMBERS_PER_CONTACT)
-    return [_unpacked(results[..., k, :]) for k in range(len(wraps))]
+def _numbers(surface: PlacedSurface) -> Array:
+    """(..., 12 + n) the axes, origin and numbers of a surface."""
+    return joined([surface.axes.reshape((*surface.axes.shape[:-2], 9)), surface.origin, surface.numbers])
 
 
 def _packed(prototype: Wrap, row: Array, numbers: Array) -> Array:
     """(..., NUMBERS_PER_CONTACT) the contact of a surface like the prototype, from its ends, frame and numbers."""
     own = row[..., 6:] if row.shape[-1] > 6 else numbers
-    wrap: Wrap = unchecked(prototype.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
-    c = _placed(wrap, wrap.contact(wrap.seen(row[..., 0:3]), wrap.seen(row[..., 3:6])))
+    axes = own[..., :9].reshape((*own.shape[:-1], 3, 3))
+    c = _contact(PlacedSurface(axes, own[..., 9:12], own[..., 12:], prototype), (row[..., 0:3], row[..., 3:6]))
+    # zero without contact: a loop over rows leaves the operations out that no state needs
     P, Q, arc = np.where(c.on[..., None], c.P, 0.0), np.where(c.on[..., None], c.Q, 0.0), np.where(c.on, c.arc, 0.0)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     return joined([P, Q, *(x[..., None] for x in (arc, *flags)), c.jump])

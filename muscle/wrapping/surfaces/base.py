@@ -77,10 +77,10 @@ class Near:
     rough: Array
 
     @classmethod
-    def unknown(cls, zero: Array, rough: Array) -> "Near":
-        """Where a solver begins that knows no contact; zero (...)."""
-        point = zero[..., None] * np.ones(3)
-        return cls(point, point, zero, ~always(zero), rough)
+    def unknown(cls, zero: Array) -> "Near":
+        """Where a solver begins that knows no contact; zero (..., 3)."""
+        never = ~always(zero[..., 0])
+        return cls(zero, zero, zero[..., 0], never, never)
 
 
 @frozen
