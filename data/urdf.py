@@ -59,7 +59,7 @@ from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.vectors import congruent
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.coordinates import Coordinate, Coupler, follow, in_order
+from myoquat.muscle.coordinates import Coordinate, Coupler, follow
 
 # ---- Elements and attributes -----------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ def read_model(path: Path, unsupported: UnsupportedElements, implausible: Implau
         tell_left_out(robot, unsupported)
         model = Model(system, name=system.name, file=path, **extras)
     q: Any = model.start
-    follow(in_order(model.couplers), system, q)  # a joint may mimic one that mimics a third
+    follow(model.couplers, system, q)
     return model if (q == model.start).all() else replace(model, start_q=q)
 
 

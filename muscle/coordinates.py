@@ -97,13 +97,14 @@ def in_order(couplers: Iterable[Coupler]) -> tuple[Coupler, ...]:
 
 
 def follow(couplers: Iterable[Coupler], system: ArticulatedSystem, q: np.ndarray) -> None:
-    """Set what couplers drive in coordinates q (..., nq) of a system, one coupler after the other.
+    """Set what couplers drive in coordinates q (..., nq) of a system, each coupler after those that drive its
+    independent coordinate.
 
     A file's angles that a quaternion has replaced may drive others. One that is driven itself is left out
     (`as_constraint`).
     """
     index = {name: k for k, name in enumerate(system.coordinate_names)}
-    for coupler in couplers:
+    for coupler in in_order(couplers):
         if coupler.dependent in index:
             driver = system.coordinate(coupler.independent, q)
             q[..., index[coupler.dependent]] = coupler.scale * coupler.function.value(driver)

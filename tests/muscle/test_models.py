@@ -207,6 +207,15 @@ def test_urdf_holds_a_model_without_its_muscles(tmp_path):
         model.save(tmp_path / "n.urdf", strict=True)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_couplers_of_couplers_are_followed_in_any_order(order):
+    slide = joints.PrismaticJoint((1, 0, 0))
+    bodies = tuple(Body(name, "ground", slide, coordinate_names=(name,)) for name in "abc")
+    couplers = Coupler("second", "b", "a", Linear(3.0)), Coupler("third", "c", "b", Linear(2.0))
+    model = Model(ArticulatedSystem(bodies), couplers=tuple(couplers[k] for k in order))
+    np.testing.assert_array_equal(model.pose({"a": 1.0}), [1.0, 3.0, 6.0])
+
+
 @pytest.mark.parametrize("names", [None, ("plane", "elevation", "rotation")])
 def test_a_coupler_never_follows_an_angle_of_another_sequence(names):
     arm = Body("arm", "ground", joints.EulerJoint("YZY"), coordinate_names=names)
