@@ -77,21 +77,16 @@ class ActivationDynamics(Record):
         if self.form == "integral":
             drift = e / self.activation_time - (1.0 - e) / self.deactivation_time
             return np.where(((a >= 1.0) & (drift > 0)) | ((a <= 0.0) & (drift < 0)), 0.0, drift)
-        if self.form == "linear":
-            return np.where(e > a, 1 / self.activation_time, 1 / self.deactivation_time) * (e - a)
-        z = 0.5 + 1.5 * a
+        z = 1.0 if self.form == "linear" else 0.5 + 1.5 * a
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
-        rate: Array
         if self.form == "quintic":
             x = np.minimum(np.maximum((e - a) / self.smoothing + 0.5, 0.0), 1.0)
             s = x * x * x * (x * (6.0 * x - 15.0) + 10.0)  # rises from 0 to 1, with two derivatives zero at both
-            rate = (e - a) / (s / rising + (1.0 - s) / falling)
-        elif self.form == "piecewise":
-            rate = np.where(e > a, rising, falling) * (e - a)
-        else:
+            return (e - a) / (s / rising + (1.0 - s) / falling)
+        if self.form == "smooth":
             f = 0.5 * np.tanh(self.smoothing * (e - a))
-            rate = ((f + 0.5) * rising + (0.5 - f) * falling) * (e - a)
-        return rate
+            return ((f + 0.5) * rising + (0.5 - f) * falling) * (e - a)
+        return np.where(e > a, rising, falling) * (e - a)
 
     def check(self, element: str) -> None:
         """ModelError for an unknown form or impossible numbers."""

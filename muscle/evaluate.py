@@ -170,11 +170,7 @@ def law_forces(
     names = model.muscle_names
     call = MuscleCall(model).vector("lengths", lengths, names).vector("speeds", speeds, names)
     call.activation("activation", activation)
-
-    def forces(lengths: Array, speeds: Array, activation: Array) -> Array:
-        return states.forces_of_laws(model, lengths, speeds, activation)
-
-    return call.run_muscles("law_forces", forces, 1, out, backend)
+    return call.run_muscles("law_forces", partial(states.forces_of_laws, model), 1, out, backend)
 
 
 def muscle_torques(

@@ -1,5 +1,6 @@
 """Controllers of a file: those that prescribe controls as functions of time."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -110,20 +111,18 @@ def _prescribed(element: Element, known: tuple[str, ...]) -> list[PrescribedInpu
 def add_inputs(parent: Element, inputs: tuple[PrescribedInput, ...], actuators: Collection[str]) -> None:
     """A controller for all inputs; another one for each further function of a name. ModelError for one that is none of
     the `actuators` of the file: OpenSim prescribes one control of each."""
-    groups: list[list[PrescribedInput]] = []
+    groups: dict[int, list[PrescribedInput]] = defaultdict(list)  # by how many functions of the name come before
+    taken = Counter[str]()
     for given in inputs:
         if given.name not in actuators:
             raise ModelError(
                 "OpenSim prescribes actuators that have one control; this is one of several",
                 element=f"input {given.name!r}",
             )
-        free = next((one for one in groups if given.name not in {other.name for other in one}), None)
-        if free is None:
-            groups.append([given])
-        else:
-            free.append(given)
+        groups[taken[given.name]].append(given)
+        taken[given.name] += 1
     controllers = add_set(parent, "ControllerSet") if groups else parent
-    for k, one in enumerate(groups):
+    for k, one in groups.items():
         controller = add(controllers, PRESCRIBED, name="inputs" if k == 0 else f"inputs_{k + 1}")
         add(controller, "actuator_list", " ".join(given.name for given in one))
         functions = add(add(controller, "FunctionSet", name="ControlFunctions"), "objects")

@@ -17,7 +17,7 @@ from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.segments.lengths import lengths
 
 from .bodies import FileJoint, Skeleton, tendon_name
-from .tendons import length_at
+from .tendons import Combination, length_at
 
 SITE = 6  # the code of a site among the types of parts
 
@@ -50,15 +50,15 @@ def read_equalities(
             if len(joints) > 1:
                 couplers.append(_coupler(equality, *joints))
                 continue
-            # a joint that is held where it is: a polynomial of degree zero, of another coordinate if there is one
-            name, rest = joints[0].coordinate, joints[0].ref + equality.data[0]
-            others, held = _another(skeleton, name), equality.name or f"{name}_held"
-            found = PolynomialCoupler(name, others, (rest,), ((0,) * len(others),), name=held)
+            name = joints[0].coordinate  # of a joint that is held where it is
+            found = _of_combinations(equality, [{name: 1.0}], skeleton, equality.name or f"{name}_held")
         elif equality.type in ("connect", "weld"):
             found = _loop(equality, skeleton)
         elif equality.type == "tendon":
             names = [tendon_name(Part(skeleton.source, "tendon", k)) for k in ends]
-            found = _of_tendons(equality, names, skeleton) or _of_paths(equality, names, system, skeleton, muscles)
+            fixed = [skeleton.combinations.get(name) for name in names]
+            found = _of_combinations(equality, fixed, skeleton, _name(equality))
+            found = found or _of_paths(equality, names, system, skeleton, muscles)
         if found is None:
             equality.note("constraint; the model moves without it")
         else:
@@ -72,40 +72,39 @@ def _name(equality: Part) -> str:
     return equality.name or f"{word}_{equality.index + 1}"
 
 
-def _another(skeleton: Skeleton, name: str) -> tuple[str, ...]:
-    """Another joint than this one, of which a constant is a polynomial as OpenSim's files have it; none if it is the
-    only one."""
-    return tuple(joint for joint in skeleton.singles if joint != name)[:1]
-
-
-def _of_tendons(equality: Part, names: Sequence[str], skeleton: Skeleton) -> PolynomialCoupler | None:
-    """Lengths of fixed tendons L and M with L - L0 = sum of a_i (M - M0)^i: the coordinate with the greatest factor, as
-    a polynomial of others. None for tendons in space, and for higher powers of tendons of several joints."""
-    if not all(name in skeleton.combinations for name in names):
+def _of_combinations(
+    equality: Part, combinations: Sequence[Combination | None], skeleton: Skeleton, name: str
+) -> PolynomialCoupler | None:
+    """Combinations of coordinates L and M with L - L0 = sum of a_i (M - M0)^i: the coordinate with the greatest factor,
+    as a polynomial of others; of another one, as OpenSim's files have a constant, where there are no others. None for
+    tendons in space, and for higher powers of tendons of several joints."""
+    known = [combination for combination in combinations if combination is not None]
+    if len(known) < len(combinations):
         return None
-    first, second = ([skeleton.combinations[name] for name in names] + [{}])[:2]
+    first, second = [*known, {}][:2]
     given = equality.data[:5]
     curve = Powers(given if second else given[:1]).trim()
     curved = len(curve.coef) > 2
     if curved and (len(second) > 1 or set(second) & set(first)):
         return None
     slope = 0.0 if curved or len(curve.coef) < 2 else float(curve.coef[1])
-    straight = {name: first.get(name, 0.0) - slope * second.get(name, 0.0) for name in {**first, **second}}
-    straight = {name: factor for name, factor in straight.items() if factor}
+    straight = {joint: first.get(joint, 0.0) - slope * second.get(joint, 0.0) for joint in {**first, **second}}
+    straight = {joint: factor for joint, factor in straight.items() if factor}
     if not straight:
         return None
     dependent = max(straight, key=lambda key: abs(straight[key]))
     constant = float(curve.coef[0]) + length_at(straight, skeleton.refs)
-    terms = {(name, 1): -factor for name, factor in straight.items() if name != dependent}
+    terms = {(joint, 1): -factor for joint, factor in straight.items() if joint != dependent}
     if curved:
-        ((name, factor),) = second.items()
-        powers = curve(Powers([-factor * skeleton.refs[name], factor])).coef
+        ((driving, factor),) = second.items()
+        powers = curve(Powers([-factor * skeleton.refs[driving], factor])).coef
         constant += float(powers[0] - curve.coef[0])
-        terms |= {(name, power): float(c) for power, c in enumerate(powers) if power and c}
-    others = tuple(dict.fromkeys(name for name, _ in terms)) or _another(skeleton, dependent)
-    powers_of = [tuple(power if other == name else 0 for other in others) for name, power in terms]
+        terms |= {(driving, power): float(c) for power, c in enumerate(powers) if power and c}
+    others = tuple(dict.fromkeys(joint for joint, _ in terms))
+    others = others or tuple(joint for joint in skeleton.singles if joint != dependent)[:1]
+    powers_of = [tuple(power if other == joint else 0 for other in others) for joint, power in terms]
     coefficients, rows = (constant, *terms.values()), ((0,) * len(others), *powers_of)
-    return PolynomialCoupler(dependent, others, coefficients, rows, 1.0 / straight[dependent], name=_name(equality))
+    return PolynomialCoupler(dependent, others, coefficients, rows, 1.0 / straight[dependent], name=name)
 
 
 def _of_paths(
