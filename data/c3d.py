@@ -8,13 +8,13 @@ c3d.org.
 import math
 import struct
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, frozen, indices_of, pandas as pd
+from myoquat.core import Array, indices_of, pandas as pd
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
@@ -204,6 +204,7 @@ class Capture:
         padded = (clean + [""] * (count - len(clean)))[:count]
         return distinct_labels(padded, lambda text: warn(f"{group}:LABELS: {text}"))
 
+    @cached_property
     def channels(self) -> tuple[Array, Array, list[str]]:
         """Times (t k,) [s], values (t k, channels), (stored number - OFFSET) SCALE GEN_SCALE, and their units."""
         frames, each, count = self.samples.shape
@@ -245,7 +246,7 @@ def read_c3d_channels(path: Path, names: Sequence[str] | None = None) -> "pd.Dat
     `.attrs["units"]`. ModelError for a file without channels, or channels of several units; ValueError for a name that
     is not there. Labels as in `read_c3d_points`."""
     capture = Capture(path)
-    time, values, units = capture.channels()
+    time, values, units = capture.channels
     if not values.size:
         raise ModelError("the file holds no analog channels", file=path)
     labels = capture.labels("ANALOG", values.shape[1])
@@ -260,23 +261,13 @@ def read_c3d_channels(path: Path, names: Sequence[str] | None = None) -> "pd.Dat
 # ---- Force plates ------------------------------------------------------------------------------------------------
 
 
-@frozen(eq=False)
-class Plate:
-    """What a force plate measured at its times: the subject's ground reaction, in the laboratory's axes.
+def read_c3d_plates(path: Path) -> tuple[Array, Array]:
+    """Times (t,) [s] of the analog channels, and (3, t, n, 3) what the force plates of a file measured, in its order:
+    the subject's ground reaction in the laboratory's axes.
 
-    force   (t, 3) [N]
-    moment  (t, 3) [N m] about the centre of pressure
-    point   (t, 3) [m] the centre of pressure, NaN where the plate is not loaded
-    """
-
-    time: Array
-    force: Array
-    moment: Array
-    point: Array
-
-
-def read_c3d_plates(path: Path) -> list[Plate]:
-    """The force plates of a file, in its order, at the rate of its analog channels.
+    force   [N]
+    point   [m] the centre of pressure, NaN where the plate is not loaded
+    moment  [N m] about the centre of pressure
 
     Channels are converted from ANALOG:UNITS, corners and origins from POINT:UNITS. ModelError for a file without force
     plates, one whose corners or channels are missing, and units that are not known or that differ among the forces, or
@@ -287,12 +278,16 @@ def read_c3d_plates(path: Path) -> list[Plate]:
     if used < 1:
         raise ModelError("the file holds no force plate (FORCE_PLATFORM:USED)", file=path)
     with errors_in(path):
-        return [_plate(capture, k) for k in range(used)]
+        plates = [_plate(capture, k) for k in range(used)]
+        return capture.channels[0], np.stack(plates, axis=2)
 
 
-def _plate(capture: Capture, k: int) -> Plate:
-    """Plate k. Forces without a unit are in N, moments without one in the forces' unit times POINT:UNITS. So are the
-    results of a calibration matrix that is applied to volts (type 4)."""
+def _plate(capture: Capture, k: int) -> Array:
+    """(3, t, 3) force, point and moment of plate k.
+
+    Forces without a unit are in N, moments without one in the forces' unit times POINT:UNITS. So are the results of a
+    calibration matrix that is applied to volts (type 4).
+    """
 
     def entries(key: str, width: int) -> Array:
         found = capture.numbers("FORCE_PLATFORM", key).ravel()[width * k : width * (k + 1)]
@@ -305,7 +300,7 @@ def _plate(capture: Capture, k: int) -> Plate:
         raise ValueError(f"force plate {k + 1} is of type {plate_type}; types 1 to 4 are read")
     count, width = 8 if plate_type == 3 else 6, capture.numbers("FORCE_PLATFORM", "CHANNEL").shape[-1]
     chosen = entries("CHANNEL", width)[:count].astype(int) - 1
-    time, values, units = capture.channels()
+    _, values, units = capture.channels
     if len(chosen) < count or not all(0 <= at < len(units) for at in chosen):
         raise ValueError(f"FORCE_PLATFORM:CHANNEL of force plate {k + 1} names channels that are not there")
     stored, names = values[:, chosen], [units[at] for at in chosen]
@@ -343,7 +338,7 @@ def _plate(capture: Capture, k: int) -> Plate:
     force, free, point = force @ axes, free @ axes, point @ axes + corners.mean(axis=0)
     if np.isnan(force).any() or np.isnan(free[np.isfinite(point).all(axis=-1)]).any():
         raise ValueError("a force plate's channels hold what is no number")
-    return Plate(time, force, free, point)
+    return np.stack([force, point, free])
 
 
 def _shared(names: list[str], known: dict[str, float], otherwise: float) -> float:

@@ -347,11 +347,8 @@ def _labels(identifier: str, labels: list[str]) -> list[str]:
 
 
 def _from_plates(path: Path, threshold: float) -> Forces:
-    plates = c3d.read_c3d_plates(path)
-    parts = []
-    for plate in plates:
-        loaded = (np.linalg.norm(plate.force, axis=-1) >= threshold) & np.isfinite(plate.point).all(axis=-1)
-        parts.append([np.where(loaded[:, None], values, 0.0) for values in (plate.force, plate.point, plate.moment)])
-    numbers: Any = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
-    names = tuple(f"plate{i + 1}" for i in range(len(plates)))
-    return Forces(plates[0].time, names, ("",) * len(plates), *numbers)
+    time, numbers = c3d.read_c3d_plates(path)
+    force, point, _ = numbers
+    loaded = (np.linalg.norm(force, axis=-1) >= threshold) & np.isfinite(point).all(axis=-1)
+    names = tuple(f"plate{i + 1}" for i in range(force.shape[1]))
+    return Forces(time, names, ("",) * len(names), *np.where(loaded[..., None], numbers, 0.0))

@@ -67,10 +67,12 @@ def analyses_of(document: SetupDocument, root: Element) -> tuple[tuple[Analysis,
     return known, [element for element in on if element.tag not in ANALYSES]
 
 
-def force_set_files(document: SetupDocument, root: Element) -> tuple[Path, ...]:
-    """The files that <force_set_files> names, beside the model's own forces; ModelError where they replace these."""
-    if boolean(root, "replace_force_set"):
-        complain(root.find("replace_force_set"), "<replace_force_set> must be false: the model keeps its forces")
+def force_set_files(document: SetupDocument, root: Element, replacing: bool = False) -> tuple[Path, ...]:
+    """The files that <force_set_files> names, beside the model's own forces, or in place of them for a tool that is
+    `replacing` these; ModelError where the setup says otherwise."""
+    if boolean(root, "replace_force_set") != replacing:
+        wanted = "true: residuals are those without muscles" if replacing else "false: the model keeps its forces"
+        complain(root.find("replace_force_set"), f"<replace_force_set> must be {wanted}")
     return document.named_files(root, "force_set_files")
 
 
@@ -387,15 +389,6 @@ class CmcSetup(FollowingSetup):
     tracked: dict[str, float] = entry(_tasks, _bandwidth)
 
 
-def _replacing(document: SetupDocument, root: Element) -> tuple[Path, ...]:
-    """The files of forces in place of the model's own."""
-    if not boolean(root, "replace_force_set"):
-        complain(
-            root.find("replace_force_set"), "<replace_force_set> must be true: residuals are those without muscles"
-        )
-    return document.named_files(root, "force_set_files")
-
-
 def _adjusted_body(root: Element) -> str | None:
     if not boolean(root, "adjust_com_to_reduce_residuals"):
         return None
@@ -420,7 +413,7 @@ class RraSetup(FollowingSetup):
     output    the file of the adjusted model, None for none
     """
 
-    force_sets: tuple[Path, ...] = entry(_replacing)
+    force_sets: tuple[Path, ...] = entry(force_set_files, True)
     weights: dict[str, float] = entry(_tasks, _weight)
     body: str | None = value(_adjusted_body)
     output: Path | None = entry(_adjusted_model)
