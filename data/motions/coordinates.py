@@ -1,7 +1,7 @@
 """States of a system from a recorded motion, and back: by name, with degrees where the file has them."""
 
 import fnmatch
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,8 +136,8 @@ def states_from_motion(
     array([0.1745, 0.3491])
     """
     check_types(motion=(motion, "pandas.DataFrame"))
-    target, motion = system_of(model), rates_of_states(model, motion, _degrees(motion, in_degrees), start)
-    system, q, u, own = states_in_angles(target, motion, in_degrees, start, ignore)
+    target = system_of(model)
+    system, q, u, own = states_in_angles(model, motion, in_degrees, start, ignore)
     there = convert_coordinates(system, target, q)
     warn_of_modes(model, motion.index.to_numpy(dtype=float), there)
     return there, None if u is None else with_own_speeds(convert_velocities(system, target, q, u), own)
@@ -179,16 +179,13 @@ def warn_of_modes(model: SystemLike, time: Array, q: Array) -> None:
 
 
 def states_in_angles(
-    target: ArticulatedSystem,
-    motion: "pd.DataFrame",
-    in_degrees: bool | None,
-    start: ArrayLike | None,
-    ignore: Collection[str],
+    model: SystemLike, motion: "pd.DataFrame", in_degrees: bool | None, start: ArrayLike | None, ignore: Collection[str]
 ) -> tuple[ArticulatedSystem, Array, Array | None, dict[int, Array]]:
     """The system with the angles that a motion has in place of quaternions, and q and u of it, as `states_from_motion`
-    has them. Velocities of bodies with angles that the motion has by the target's own names, such as those of a free
+    has them. Velocities of bodies with angles that the motion has by the model's own names, such as those of a free
     joint along the body's axes, by their numbers: u is zero there."""
-    degrees = _degrees(motion, in_degrees)
+    target, degrees = system_of(model), _degrees(motion, in_degrees)
+    motion = rates_of_states(model, motion, degrees, start)
     labels = [
         label for label in map(str, motion.columns)
         if not (label.startswith(SET) or any(label == x or fnmatch.fnmatchcase(label, x) for x in ignore))
@@ -196,20 +193,21 @@ def states_in_angles(
     named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
     system = in_angles(target, {bare_name(label, named) for label in labels})
     following = {f"{name}{ending}" for name in system.angle_names for ending in ("", "_u")}
-    known, own, foreign = _known(system), dict[str, int](), list[str]()
-    columns: dict[str, dict[int, str]] = {"q": {}, "u": {}}
+    turns = turning(system) | turning(target) if degrees else set[str]()
+    known, own, foreign = _known(system), dict[int, Array](), list[str]()
+    columns: dict[str, str] = {}  # by what `coordinate_labels` calls them
     for label in labels:
         if (name := bare_name(label, named)) in following:
             continue  # the joint says what it is
         if name not in known and name in target.velocity_names:
-            own[label] = target.velocity_names.index(name)
+            numbers = motion[label].to_numpy(dtype=float)
+            own[target.velocity_names.index(name)] = numbers * (DEGREE if name in turns else 1.0)
         elif (name := bare_name(label, known)) not in known:
             foreign.append(label)
+        elif (meant := known[name]) in columns:
+            raise ValueError(f"the motion holds {name!r} twice: {columns[meant]!r} and {label!r}")
         else:
-            quantity, i = known[name]
-            if i in columns[quantity]:
-                raise ValueError(f"the motion holds {name!r} twice: {columns[quantity][i]!r} and {label!r}")
-            columns[quantity][i] = label
+            columns[meant] = label
     if foreign:
         near = difflib.get_close_matches(bare_name(foreign[0]), known, n=3)
         others = f", nor are {len(foreign) - 1} others" if len(foreign) > 1 else ""
@@ -218,18 +216,30 @@ def states_in_angles(
             f"the motion's column {foreign[0]!r} is no coordinate of the model{others}{nearest}; ignore=(...) "
             "(--ignore NAME, or a pattern such as '*_tx') passes over columns"
         )
-    start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
-    q = system.check_q(_gather(system, motion, columns["q"], "q", degrees, start))
-    if not own and not columns["u"]:
+
+    def gathered(names: Sequence[str], begin: Array | None, zero: Collection[str] = ()) -> Array:
+        """(t, n) columns in the order of names. Those that the motion lacks come from `begin` (n,); those in `zero` may
+        be lacking, and are zero without one."""
+        missing = [name for name in names if name not in columns and name not in zero]
+        if missing and begin is None:
+            raise ValueError(f"the motion lacks {', '.join(missing)}; start=q (nq,) gives what is missing")
+        result = np.tile(np.zeros(len(names)) if begin is None else begin, (len(motion), 1))
+        for i, name in enumerate(names):
+            if name in columns:
+                result[:, i] = motion[columns[name]].to_numpy(dtype=float) * (DEGREE if name in turns else 1.0)
+        return result
+
+    coordinates, speeds = coordinate_labels(system).values()
+    begin = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
+    q = system.check_q(gathered(coordinates, begin))
+    if not own and columns.keys().isdisjoint(speeds):
         return system, q, None, {}
-    elsewhere = set[int]()  # velocities that stand under the target's names
+    elsewhere = set[str]()  # velocities that stand under the model's names
     for mine, theirs in zip(system.u_slices, target.u_slices, strict=True):
-        lacking = [i for i in range(mine.start, mine.stop) if i not in columns["u"]]
-        if len(lacking) == sum(theirs.start <= k < theirs.stop for k in own.values()):
+        lacking = [name for name in speeds[mine] if name not in columns]
+        if len(lacking) == sum(theirs.start <= k < theirs.stop for k in own):
             elsewhere.update(lacking)
-    u = _gather(system, motion, columns["u"], "u", degrees, None if start is None else np.zeros(system.nu), elsewhere)
-    sizes = {k: DEGREE if degrees and target.velocity_names[k] in turning(target) else 1.0 for k in own.values()}
-    return system, q, u, {k: sizes[k] * motion[label].to_numpy(dtype=float) for label, k in own.items()}
+    return system, q, gathered(speeds, None if start is None else np.zeros(system.nu), elsewhere), own
 
 
 def with_own_speeds(u: Array, own: Mapping[int, Array]) -> Array:
@@ -348,12 +358,10 @@ def coordinate_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
     return {"q": system.coordinate_names, "u": tuple(speeds)}
 
 
-def _known(system: ArticulatedSystem) -> Mapping[str, tuple[str, int]]:
-    """Every label that is understood: "q" or "u", and the index in it."""
-    known = {name: ("u", i) for i, name in enumerate(system.velocity_names)}
-    for quantity, names in coordinate_labels(system).items():
-        known |= {name: (quantity, i) for i, name in enumerate(names)}
-    return known
+def _known(system: ArticulatedSystem) -> dict[str, str]:
+    """Every label that is understood, with the one of `coordinate_labels` that it stands for."""
+    labels = coordinate_labels(system)
+    return dict(zip(system.velocity_names, labels["u"], strict=True)) | {x: x for both in labels.values() for x in both}
 
 
 def turning(system: ArticulatedSystem) -> set[str]:
@@ -374,24 +382,3 @@ def motion_table(
     frame = pd.DataFrame(shown, index=pd.Index(time, name="time"))
     frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
     return frame
-
-
-def _gather(
-    system: ArticulatedSystem,
-    motion: "pd.DataFrame",
-    columns: Mapping[int, str],
-    quantity: str,
-    degrees: bool,
-    start: np.ndarray | None,
-    zero: Collection[int] = (),
-) -> np.ndarray:
-    """(t, n) the columns of one quantity in the system's order. Entries that the motion lacks come from `start`; those
-    in `zero` may be lacking, and are zero without one."""
-    names, turns = coordinate_labels(system)[quantity], turning(system) if degrees else set[str]()
-    missing = [name for i, name in enumerate(names) if i not in columns and i not in zero]
-    if missing and start is None:
-        raise ValueError(f"the motion lacks {', '.join(missing)}; start=q (nq,) gives what is missing")
-    result = np.tile(np.zeros(len(names)) if start is None else start, (len(motion), 1))
-    for i, label in columns.items():
-        result[:, i] = motion[label].to_numpy(dtype=float) * (DEGREE if names[i] in turns else 1.0)
-    return result

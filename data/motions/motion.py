@@ -32,7 +32,7 @@ from myoquat.joints.ranges import warn_far
 from myoquat.muscle import Model
 
 from .angles import angle_table
-from .coordinates import bare_name, rates_of_states, states_in_angles, warn_of_modes, with_own_speeds
+from .coordinates import bare_name, states_in_angles, warn_of_modes, with_own_speeds
 from .formats import B3D
 from .orientations import continuous_quaternions
 from .series import TimeRecord, check_run, check_series, check_time, frames_in
@@ -321,8 +321,7 @@ def load_motion(
         for label in frame if degrees is False else ():  # angles beyond two turns, if they are radians
             if (name := bare_name(str(label), turning)) in turning and len(frame):
                 warn_far(frame[[label]].abs().max().to_numpy(dtype=float)[None], [(0, name)])
-        frame = rates_of_states(model, frame, degrees, start)
-        moving, x, speeds, own = states_in_angles(system, frame, in_degrees, start, ignore)
+        moving, x, speeds, own = states_in_angles(model, frame, in_degrees, start, ignore)
         q = same_pose(moving, system, x)
         u = None if speeds is None else with_own_speeds(same_speeds(moving, system, x, speeds, q), own)
         angles = {body.name: triples for body, triples, _ in named_rotations(moving, system, x, q)}
