@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, frozen, pandas as pd
+from myoquat.core import Array, ArrayLike, frozen, pandas as pd, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
 from .files import write_text
-from .rows import NumberFile, time_table
+from .rows import NumberFile
 
 POSITIONS = ("Xposition", "Yposition", "Zposition")
 ROTATIONS = ("Xrotation", "Yrotation", "Zrotation")

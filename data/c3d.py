@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, indices_of, pandas as pd
+from myoquat.core import Array, indices_of, pandas as pd, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
 from .files import read_bytes
-from .rows import MAX_BYTES, distinct_labels, marker_table, tell, text_of, time_table
+from .rows import MAX_BYTES, distinct_labels, marker_table, tell, text_of
 
 BLOCK_BYTES = 512
 INTEL, DEC, MIPS = 84, 85, 86  # processors

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, pandas as pd
+from myoquat.core import Array, pandas as pd, time_table
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 from myoquat.joints.ranges import is_plausible
 
 from .files import existing, regular_file
-from .rows import AXES, MAX_BYTES, marker_table, time_table, wrong_time
+from .rows import AXES, MAX_BYTES, marker_table, wrong_time
 
 WIDTHS = {"orientation": ("segment", 4), "position": ("segment", 3), "sensorOrientation": ("sensor", 4),
           "jointAngle": ("joint", 3)}  # fmt: skip

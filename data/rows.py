@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import pandas as pd, warn_user
+from myoquat.core import pandas as pd, time_table, warn_user
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
@@ -163,14 +163,6 @@ def wrong_time(times: np.ndarray) -> int | None:
 def format_rows(rows: np.ndarray) -> str:
     """A line per row, tabs between the shortest decimals that read back to the same floats."""
     return "".join("\t".join(repr(float(x)) for x in row) + "\n" for row in rows)
-
-
-def time_table(time: np.ndarray, values: np.ndarray, columns: Any, **attrs: Any) -> "pd.DataFrame":
-    """A table of values (t, ...), each row one after the other, over the index time (t,) [s], with these `attrs`."""
-    index = pd.Index(time, name="time")
-    frame = pd.DataFrame(np.reshape(values, (len(index), len(columns))), index, columns)
-    frame.attrs = attrs
-    return frame
 
 
 def marker_table(time: np.ndarray, positions: np.ndarray, names: Sequence[str], **attrs: Any) -> "pd.DataFrame":

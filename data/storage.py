@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core import PATH, Array, check_types, pandas as pd
+from myoquat.core import PATH, Array, check_types, pandas as pd, time_table
 
 from .files import check_output, write_text
-from .rows import Line, NumberFile, check_labels, check_times, format_rows, time_table
+from .rows import Line, NumberFile, check_labels, check_times, format_rows
 
 # --------------------------------------------------------------------------------------------------------------
 #

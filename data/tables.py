@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core import PATH, Array, check_types, missing_extra, pandas as pd
+from myoquat.core import PATH, Array, check_types, missing_extra, pandas as pd, time_table
 
 from .files import check_output, write_bytes, write_text
-from .rows import NumberFile, check_labels, check_times, time_table
+from .rows import NumberFile, check_labels, check_times
 
 TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
 RULES = (  # of names of columns as OpenSim and this package write them
@@ -27,12 +27,6 @@ RULES = (  # of names of columns as OpenSim and this package write them
 def labelled(names: Iterable[str], values: Array) -> dict[str, Array]:
     """The columns (t,) of values (t, n) by the names (n,)."""
     return dict(zip(names, values.T, strict=True))
-
-
-def over_time(time: Array, columns: Mapping[str, Array]) -> "pd.DataFrame":
-    """A table of columns (t,), or of one number each, over the index time (t,) [s]."""
-    index = pd.Index(time, name="time")
-    return pd.DataFrame({name: np.broadcast_to(column, index.shape) for name, column in columns.items()}, index)
 
 
 def column_units(table: "pd.DataFrame") -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core import PATH, Array, check_types, frozen, pandas as pd, real_array
+from myoquat.core import PATH, Array, check_types, frozen, pandas as pd, real_array, time_table
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.series import check_time
@@ -141,12 +141,10 @@ class MocoTrajectory:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All columns over the index time [s]; parameters are constant columns."""
-        columns = {name: np.asarray(x) for group in COLUMNS for name, x in getattr(self, group).items()}
-        columns |= {name: np.full(len(self.time), value) for name, value in self.parameters.items()}
-        frame = pd.DataFrame(columns, pd.Index(self.time, name="time"))
+        columns: dict[str, Any] = {name: x for group in COLUMNS for name, x in getattr(self, group).items()}
         counts = {f"num_{group}": str(len(getattr(self, group))) for group in (*COLUMNS, "parameters")}
-        frame.attrs = {"name": "", "in_degrees": False, "header": counts | dict(self.header)}
-        return frame
+        header = counts | dict(self.header)
+        return time_table(self.time, columns | dict(self.parameters), name="", in_degrees=False, header=header)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the .sto file. FileExistsError for an existing file unless `overwrite`."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from myoquat.core import Array, Curve, Curves, Record, Solved, content_key, frozen, pandas as pd, scipy
+from myoquat.core import Array, Curve, Curves, Record, Solved, content_key, frozen, pandas as pd, scipy, time_table
 from myoquat.data.files import check_ending
 from myoquat.data.motions import Motion
 from myoquat.data.motions.motion import Shown
@@ -553,8 +553,7 @@ class Solution(Shown, Curves, Solved):
     def to_dataframe(self) -> "pd.DataFrame":
         """Coordinates, velocities, states and controls by their names at the nodes, over the index time [s]."""
         _, names, values, _ = zip(*self._at_nodes.values(), strict=True)
-        columns = pd.Index([name for own in names for name in own])
-        return pd.DataFrame(np.concatenate(values, axis=1), pd.Index(self.time, name="time"), columns)
+        return time_table(self.time, np.concatenate(values, axis=1), [name for own in names for name in own])
 
     def plot(self) -> "Figure":
         """A matplotlib Figure over the time of the nodes: coordinates, angles in degrees, velocities, activations and

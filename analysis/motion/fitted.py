@@ -4,7 +4,7 @@ from dataclasses import field
 
 import numpy as np
 
-from myoquat.core import Array, Solved, frozen, pandas as pd
+from myoquat.core import Array, Solved, frozen, pandas as pd, time_table
 from myoquat.data.motions import Motion
 
 from .problem import PoseProblem
@@ -90,7 +90,7 @@ class FittedMotion(Motion, Solved):
     def errors(self) -> "pd.DataFrame":
         """A column per marker [m] and sensor [rad] and a row per frame, over the index time [s]."""
         table = np.concatenate([self.marker_error, self.sensor_error], axis=-1)
-        return pd.DataFrame(table, pd.Index(self.time, name="time"), [*self.marker_names, *self.sensor_names])
+        return time_table(self.time, table, [*self.marker_names, *self.sensor_names])
 
     def covariance(self, marker_noise: float, sensor_noise: float = 0.0) -> tuple[tuple[str, ...], Array]:
         """(names (n,), C (t, n, n)): covariance of the free velocities over unit time, to first order in the noise.

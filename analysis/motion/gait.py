@@ -39,6 +39,7 @@ from myoquat.core import (
     pandas as pd,
     real_array,
     scipy,
+    time_table,
     warn_user,
     xarray as xr,
 )
@@ -577,7 +578,7 @@ def curves_over_time(source: "MotionLike | pd.DataFrame", name: str) -> "pd.Data
         motion = motion_of(source, name=name)
         panels = importlib.import_module("myoquat.data.motions.figures").coordinate_panels(motion.system, motion.q)
         columns = {own: panel.values[:, k] for panel in panels for k, own in enumerate(panel.names)}
-        found = pd.DataFrame(columns, index=pd.Index(motion.time, name="time"))
+        found = time_table(motion.time, columns)
         found.attrs["units"] = {own: panel.unit for panel in panels for own in panel.names}
     else:
         units = column_units(source)

@@ -6,7 +6,18 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Curve, Curves, Pair, check_types, frozen, indices_of, pandas as pd
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Curve,
+    Curves,
+    Pair,
+    check_types,
+    frozen,
+    indices_of,
+    pandas as pd,
+    time_table,
+)
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
@@ -142,7 +153,7 @@ class ConstraintForces:
             )
             for body in [body for body, own in zip(system.body_names, acts, strict=True) if own]:
                 columns |= load_columns(f"{name}_on_{body}_in_{frame}", self.of(name, body, frame=frame))
-        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+        return time_table(self.motion.time, columns)
 
 
 def _own_point(constraint: Constraint, on: str) -> tuple[float, float, float]:
@@ -189,7 +200,7 @@ class JointTorques(Curves):
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A column per velocity of the system, over the index time [s]."""
-        return pd.DataFrame(self.torque, self._index, pd.Index(self.motion.system.velocity_names))
+        return time_table(self.motion.time, self.torque, self.motion.system.velocity_names)
 
     def curves(self) -> dict[str, Curve]:
         """The torques over (time, velocity)."""
@@ -233,21 +244,16 @@ class JointTorques(Curves):
                     force = matvec(R, tau[:, :3]) if ball.in_child else tau[:, :3]
                     columns |= {_labelled(n, "m"): force[:, k] for k, n in enumerate(names[:3])}
                 columns |= {_labelled(n, ball.angles.units[k]): moments[:, k] for k, n in enumerate(ball.angles.names)}
-        frame = pd.DataFrame(columns, index=self._index)
         numbers = {_labelled(n, unit): "N m" for n, unit in system.coordinate_units.items() if unit == "1"}
-        frame.attrs = {"name": "Inverse Dynamics", "in_degrees": False, "header": {}, "units": numbers}
-        return frame
+        about = {"name": "Inverse Dynamics", "in_degrees": False, "header": {}, "units": numbers}
+        return time_table(self.motion.time, columns, **about)
 
     def power(self) -> "pd.DataFrame":
         """A column per body: the power [W] that flows in through its joint, torque . u."""
         system, u = self.motion.system, self.motion.speeds
         parts = {b.name: np.sum(self.torque[:, s] * u[:, s], axis=-1)
                  for b, s in zip(system.bodies, system.u_slices, strict=True)}  # fmt: skip
-        return pd.DataFrame(parts, index=self._index)
-
-    @property
-    def _index(self) -> "pd.Index":
-        return pd.Index(self.motion.time, name="time")
+        return time_table(self.motion.time, parts)
 
 
 def inverse_dynamics_of_motion(

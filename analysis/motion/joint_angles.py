@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd
+from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd, time_table
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
@@ -100,7 +100,7 @@ class JointAngles(Curves):
     def to_dataframe(self, *, in_degrees: bool = False) -> "pd.DataFrame":
         """A column per angle and the condition, over the index time [s]."""
         values = np.degrees(self.values) if in_degrees else self.values
-        frame = pd.DataFrame(values, pd.Index(self.time, name="time"), list(self.names))
+        frame = time_table(self.time, values, self.names)
         frame["condition"] = self.condition
         frame.attrs = {"name": self.convention, "in_degrees": in_degrees}
         return frame

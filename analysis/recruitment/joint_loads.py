@@ -21,6 +21,7 @@ from myoquat.core import (
     is_imported,
     pandas as pd,
     real_array,
+    time_table,
 )
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.series import check_series
@@ -123,7 +124,7 @@ class JointLoads(Curves):
             ends = dict(zip(SIDES, self._ends(i), strict=True))
             load = self.of(joint, on=on, frame=frame)
             columns |= load_columns(f"{self._name(i)}_on_{ends[on]}_in_{ends.get(frame, frame)}", load)
-        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+        return time_table(self.motion.time, columns)
 
     def curves(self) -> dict[str, Curve]:
         """force, moment and point of the loads on the children over (time, joint, axis), in the axes of the ground."""
@@ -153,7 +154,7 @@ class JointLoads(Curves):
         torque = _lacking(self.model, m, m.accelerations, self.applied, self.driven)
         if self.constraints is not None:
             torque = torque - self.constraints.force
-        return pd.DataFrame(torque, pd.Index(m.time, name="time"), pd.Index(system.velocity_names))
+        return time_table(m.time, torque, system.velocity_names)
 
     def _index(self, joint: str) -> int:
         bodies = self.model.system.bodies

@@ -5,7 +5,18 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, Curve, Curves, check_types, frozen, indices_of, pandas as pd, real_array
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Curve,
+    Curves,
+    check_types,
+    frozen,
+    indices_of,
+    pandas as pd,
+    real_array,
+    time_table,
+)
 from myoquat.data.motions import MotionLike, motion_of
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import matvec
@@ -122,7 +133,7 @@ class MetabolicPower(Curves):
     def to_dataframe(self) -> "pd.DataFrame":
         """A column per muscle, 'basal' and 'total' [W], over the index time [s]."""
         columns = {name: self.power[:, k] for k, name in enumerate(self.names)}
-        return pd.DataFrame(columns | {"basal": self.basal, "total": self.total}, pd.Index(self.time, name="time"))
+        return time_table(self.time, columns | {"basal": self.basal, "total": self.total})
 
 
 def metabolic_power(

@@ -37,6 +37,7 @@ from myoquat.core import (
     indices_of,
     pandas as pd,
     scipy,
+    time_table,
     xarray as xr,
 )
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
@@ -186,9 +187,7 @@ class ConsistentMotion(Solved):
 
     def to_dataframe(self) -> "pd.DataFrame":
         """The residual, "FX" ... "MZ", over the index time [s], with its units in `attrs["units"]`."""
-        found = pd.DataFrame(self.residual, pd.Index(self.motion.time, name="time"), list(COMPONENTS))
-        found.attrs = {"units": dict(zip(COMPONENTS, UNITS, strict=True))}
-        return found
+        return time_table(self.motion.time, self.residual, COMPONENTS, units=dict(zip(COMPONENTS, UNITS, strict=True)))
 
     def to_xarray(self) -> "xr.Dataset":
         """The residual, now and before, over (time, component), with the units of the components."""

@@ -25,7 +25,18 @@ from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.equations import secants
 from myoquat.analysis.recruitment.stability import StabilityRule
-from myoquat.core import Array, ArrayLike, Curve, Curves, check_items, check_types, figure_label, frozen, indices_of
+from myoquat.core import (
+    Array,
+    ArrayLike,
+    Curve,
+    Curves,
+    check_items,
+    check_types,
+    figure_label,
+    frozen,
+    indices_of,
+    time_table,
+)
 from myoquat.data.motions import Forces, Markers, Motion
 from myoquat.data.tables import column_units
 from myoquat.joints.evaluation import traced_once
@@ -385,8 +396,7 @@ class UncertainCurves(Curves):
     def to_dataframe(self) -> pd.DataFrame:
         """Columns NAME, NAME_low and NAME_high over the index time [s]."""
         columns = [f"{name}{end}" for name in self.names for end in ("", "_low", "_high")]
-        values = np.stack([self.values, *self.bands()], axis=-1).reshape(len(self.time), len(columns))
-        return pd.DataFrame(values, pd.Index(self.time, name="time"), pd.Index(columns))
+        return time_table(self.time, np.stack([self.values, *self.bands()], axis=-1), columns)
 
     def curves(self) -> dict[str, Curve]:
         """value, low and high over (time, curve)."""
@@ -578,7 +588,7 @@ def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFram
         force = demands.tensions(found.x[:, :m])
     own = {f"{name}.activation": found.x[:, k] for k, name in enumerate(model.muscle_names)}
     own |= {f"{name}.force": force[:, k] for k, name in enumerate(model.muscle_names)}
-    table = pd.DataFrame(own, index=pd.Index(motion.time, name="time"))
+    table = time_table(motion.time, own)
     if wanted.joints is None or wanted.joints:
         wrench = varied.joint_wrenches(force, found.x[:, m:], p)
         carried = JointLoads(

@@ -17,9 +17,8 @@ from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools.moving import columns_at
 from myoquat.apps.opensim_tools.sections import fit_sections, load_sections, outcomes, size_section
 from myoquat.apps.report import Shown, summary_of
-from myoquat.core import indices_of
+from myoquat.core import indices_of, time_table
 from myoquat.data import Forces, Motion, load_model
-from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.model import Model
@@ -116,7 +115,7 @@ def command(given: Any) -> None:
         pulls = None if given.forces is None else columns_at(given.forces, moving.time)
         carried = joint_loads(model, moving, pulls, external)
     else:
-        pulls, carried = over_time(moving.time, labelled(model.muscle_names, found.force)), found.joint_loads()
+        pulls, carried = time_table(moving.time, found.force, model.muscle_names), found.joint_loads()
     table = carried.to_dataframe(joints, on=given.on, frame=given.frame)
     click.echo(summary_of(carried))
     options.store(given, given.output, table)
@@ -189,8 +188,8 @@ def _store_parts(given: Any, carried: JointLoads, found: Redundancy | None, pull
     """Store the further tables that were asked for; BadParameter for one that there is not."""
     tables = {} if pulls is None else {"tensions": pulls}
     if found is not None:
-        tables["activations"] = over_time(found.motion.time, labelled(found.model.muscle_names, found.activation))
-        tables["reserves"] = over_time(found.motion.time, labelled([r.name for r in found.reserves], found.reserve))
+        tables["activations"] = time_table(found.motion.time, found.activation, found.model.muscle_names)
+        tables["reserves"] = time_table(found.motion.time, found.reserve, [r.name for r in found.reserves])
     if carried.constraints is not None:
         tables["constraints"] = carried.constraints.to_dataframe()
     for option, why_not in PARTS.items():

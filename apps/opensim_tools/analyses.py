@@ -35,7 +35,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns
-from myoquat.core import Array, indices_of
+from myoquat.core import Array, indices_of, time_table
 from myoquat.data.motions import Motion
 from myoquat.data.motions.angular_speeds import angular_accelerations, angular_triples, angular_velocities
 from myoquat.data.motions.forces import read_external_loads
@@ -55,7 +55,7 @@ from myoquat.data.setups.analyses import (
     StaticOptimizationSetup,
 )
 from myoquat.data.setups.motion import DEFAULT_TIMES
-from myoquat.data.tables import labelled, over_time
+from myoquat.data.tables import labelled
 from myoquat.data.xml import last_name
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity, point_position
@@ -562,5 +562,5 @@ def analyse(moving: Moving, outputs: Outputs) -> None:
         in_degrees = analysis.in_degrees and isinstance(analysis, (KinematicsSetup, BodyKinematicsSetup))
         for ending, title, columns in RUN[type(analysis)](recorded, analysis):
             path = result_file(moving.setup, f"{analysis.name}_{ending}.sto")
-            outputs.table(path, over_time(recorded.time, columns), title, in_degrees)
+            outputs.table(path, time_table(recorded.time, columns), title, in_degrees)
         outputs.tell(f"{analysis.name}: {len(recorded.time)} frames, {len(outputs.files) - before} files")

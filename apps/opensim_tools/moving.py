@@ -15,7 +15,7 @@ from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.analysis.recruitment.redundancy.actuators import unbounded
-from myoquat.core import Array, frozen, pandas as pd, scipy, warn_user
+from myoquat.core import Array, frozen, pandas as pd, scipy, time_table, warn_user
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
@@ -31,7 +31,7 @@ from myoquat.data.motions.series import interpolated, row_at, rows_within
 from myoquat.data.osim.sets import read_force_set
 from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
 from myoquat.data.setups.motion import control_set_text, read_controls
-from myoquat.data.tables import labelled, over_time
+from myoquat.data.tables import labelled
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -147,7 +147,7 @@ def columns_at(path: Path, time: Array) -> "pd.DataFrame":
         raise ModelError(f"forces are needed from {time[0]:g} to {time[-1]:g} s{has}", file=path)
     at = np.clip(time, *given[[0, -1]]) if len(given) else time
     values = interpolated(given, table.to_numpy(dtype=float), at, np.inf)
-    return pd.DataFrame(values, pd.Index(time, name="time"), table.columns)
+    return time_table(time, values, table.columns)
 
 
 def degree_scale(system: ArticulatedSystem) -> Array:
@@ -378,7 +378,7 @@ def state_table(moving: Moving, scale: Array | float = 1.0) -> "pd.DataFrame":
     labels = sorted((x for x in of_muscles if x not in still), key=lambda label: order[label.split("/")[2]])
     columns = state_columns(model, moving.q, moving.u, scale, moving.angular)
     others = {label: of_muscles[label] for label in labels} | actuator_columns(model, moving.controls)
-    return over_time(moving.time, columns | others)
+    return time_table(moving.time, columns | others)
 
 
 def state_columns(
@@ -399,9 +399,9 @@ def note_tracking(
     and states."""
     names = stated.model.system.coordinate_names
     errors = {name: error[:, names.index(name)] for name in tracked if name in names}
-    acting = over_time(stated.time, controls)
+    acting = time_table(stated.time, controls)
     outputs.table(result_file(stated.setup, "controls.sto"), acting, "controls")
-    outputs.table(result_file(stated.setup, "pErr.sto"), over_time(stated.time, errors), "PositionErrors")
+    outputs.table(result_file(stated.setup, "pErr.sto"), time_table(stated.time, errors), "PositionErrors")
     outputs.table(result_file(stated.setup, "states.sto"), state_table(stated), "states")
     outputs.xml(result_file(stated.setup, "controls.xml"), lambda: control_set_text(acting))
 

@@ -12,7 +12,7 @@ from myoquat.analysis.motion.scaling import mean_pose
 from myoquat.analysis.recruitment import Redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.apps.report import Drawn, Numbers, Section
-from myoquat.core import Array
+from myoquat.core import Array, time_table
 from myoquat.data.motions import Markers
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle import Model
@@ -50,7 +50,7 @@ def marker_errors(fit: FittedMotion) -> Numbers:
 
 def fit_sections(fit: FittedMotion) -> list[Section | Numbers]:
     """How well a motion fits markers: each marker over all frames, and all markers over the time."""
-    worst = pd.DataFrame(1e3 * fit.marker_error, pd.Index(fit.time, name="time")).max(axis=1)
+    worst = time_table(fit.time, 1e3 * fit.marker_error, fit.marker_names).max(axis=1)
     over_time = pd.DataFrame({"RMS of all markers": 1e3 * fit.marker_rms, "worst marker": worst})
     return [marker_errors(fit), Section("Errors of markers over time", over_time, "mm", title="distances of markers")]
 
@@ -65,8 +65,7 @@ def load_sections(
     """
     sections: list[Section | Numbers] = [Section("Loads of joints", loads, axes=_load_axes(loads))]
     if found is not None:
-        time, names = pd.Index(found.motion.time, name="time"), list(found.model.muscle_names)
-        activations = pd.DataFrame(found.activation, time, names)
+        activations = time_table(found.motion.time, found.activation, found.model.muscle_names)
         sections.append(Section("Activations of muscles", activations, "1", title="activations"))
         sections += _remarkable(activations)
     if tensions is not None:

@@ -30,7 +30,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.analysis.recruitment.redundancy.actuators import control_columns, unbounded
 from myoquat.apps.report import summary_of
-from myoquat.core import Array
+from myoquat.core import Array, time_table
 from myoquat.data import load_model
 from myoquat.data.c3d import LENGTHS, read_c3d_points, unit_in
 from myoquat.data.files import file_name, write_text
@@ -57,7 +57,7 @@ from myoquat.data.setups import (
 )
 from myoquat.data.setups.motion import Control, SensorPlacerSetup, SensorTrackingSetup, read_controls
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
-from myoquat.data.tables import labelled, over_time
+from myoquat.data.tables import labelled
 from myoquat.data.trc import read_markers
 from myoquat.data.xml import add, add_set, document_text
 from myoquat.dynamics import Trajectory, simulate
@@ -119,12 +119,12 @@ def run_inverse_kinematics(setup: InverseKinematicsSetup, outputs: Outputs) -> N
             "marker_error_max": np.sqrt(squares.max(axis=-1)),
         }
         path = result_file(setup, "ik_marker_errors.sto")
-        outputs.table(path, over_time(fit.time, columns), "Model Marker Errors from IK")
+        outputs.table(path, time_table(fit.time, columns), "Model Marker Errors from IK")
     if setup.locations:
         names = [f"{name}_t{axis}" for name in fit.marker_names for axis in "xyz"]
         locations = landmarks(model, fit, fit.marker_names).positions.reshape(len(fit.time), -1)
         path = result_file(setup, "ik_model_marker_locations.sto")
-        outputs.table(path, over_time(fit.time, labelled(names, locations)), "Model Marker Locations from IK")
+        outputs.table(path, time_table(fit.time, locations, names), "Model Marker Locations from IK")
 
 
 def fitted_to_tasks(
@@ -243,7 +243,7 @@ def _forces_at_joints(setup: InverseDynamicsSetup, found: JointTorques) -> pd.Da
                 total += [matvec(poses[body.name][0], part) for part in parts]
         labels = [f"{name}_{frames[name]}_{letter}{axis}" for letter in "FM" for axis in "XYZ"]
         columns |= labelled(labels, np.concatenate(list(total), axis=-1))
-    return over_time(time, columns)
+    return time_table(time, columns)
 
 
 def equivalent_force(subspace: tuple[Array, Array], tau: Array) -> tuple[Array, Array]:
@@ -298,7 +298,7 @@ def run_sensor_tracking(setup: SensorTrackingSetup, outputs: Outputs) -> None:
     motion = setup.motion or setup.results / file_name(f"{name}.mot")
     outputs.table(motion, fit.angles(in_degrees=True), name, True)
     if setup.errors:
-        errors = over_time(fit.time, labelled(fit.sensor_names, fit.sensor_error))
+        errors = time_table(fit.time, fit.sensor_error, fit.sensor_names)
         beside = motion if setup.motion else setup.results / name  # OpenSim keeps the ending of <output_motion_file>
         outputs.table(beside.with_name(file_name(f"{beside.name}_orientationErrors.sto")), errors, "OrientationErrors")
 
@@ -370,7 +370,7 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
         own = np.array([[start_activation(m) for m in model.muscles]])
         if own.size:
             columns |= muscle_columns(model, own, fibers_at_rest(model, fit.q, own))
-        outputs.table(placer.motion, over_time(fit.time, columns), "static pose")
+        outputs.table(placer.motion, time_table(fit.time, columns), "static pose")
 
 
 def _factors(model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:
@@ -509,7 +509,7 @@ def run_forward(setup: ForwardSetup, outputs: Outputs) -> None:
     controls = {} if inputs is None else labelled(model.muscle_names, inputs[:rows])
     if motion.controls is not None:
         controls |= labelled(model.control_names, motion.controls[:rows, : len(model.control_names)])
-    outputs.table(result_file(setup, "controls.sto"), over_time(moving.time, controls), "controls")
+    outputs.table(result_file(setup, "controls.sto"), time_table(moving.time, controls), "controls")
     for ending, scale in (("states.sto", 1.0), ("states_degrees.mot", degree_scale(model.system))):
         outputs.table(result_file(setup, ending), state_table(moving, scale), "states", ending.endswith("mot"))
     analyse(moving, outputs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array, warn_user
+from myoquat.core import Array, ArrayLike, check_types, difflib, pandas as pd, real_array, time_table, warn_user
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.errors import CoordinateWarning
@@ -379,6 +379,4 @@ def motion_table(
     """A table of columns (t,) over the index time [s], of which angles and their rates are given in radians."""
     turns = turning(system) if in_degrees else set[str]()
     shown = {name: x / DEGREE if name in turns else x for name, x in columns.items()}
-    frame = pd.DataFrame(shown, index=pd.Index(time, name="time"))
-    frame.attrs = {"name": system.name or "motion", "in_degrees": in_degrees, "header": {}}
-    return frame
+    return time_table(time, shown, name=system.name or "motion", in_degrees=in_degrees, header={})

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core import Array, ArrayLike, assign, frozen, indices_of, pandas as pd, xarray as xr
+from myoquat.core import Array, ArrayLike, assign, frozen, indices_of, pandas as pd, time_table, xarray as xr
 from myoquat.data import c3d
 from myoquat.data.files import beside, check_ending, check_output, existing, near_file, write_text
-from myoquat.data.rows import AXES, time_table
+from myoquat.data.rows import AXES
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.xml import Element, add, boolean, complain, document_text, last_name, parse_opensim, text
 from myoquat.joints import ModelError

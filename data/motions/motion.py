@@ -17,10 +17,10 @@ from myoquat.core import (
     frozen,
     indices_of,
     pandas as pd,
+    time_table,
     xarray as xr,
 )
 from myoquat.data.files import check_ending, existing
-from myoquat.data.rows import time_table
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.tables import read_columns
 from myoquat.joints import ArticulatedSystem, ModelError

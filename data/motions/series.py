@@ -16,9 +16,10 @@ from myoquat.core import (
     pandas as pd,
     real_array,
     real_array_with_gaps,
+    time_table,
     xarray as xr,
 )
-from myoquat.data.rows import named_parts, time_table, wrong_time
+from myoquat.data.rows import named_parts, wrong_time
 from myoquat.joints.ranges import check_array
 
 TIME_TOLERANCE_S = 1e-9  # [s] by which equal times may differ: round-off of filters, sums of steps, and texts of files

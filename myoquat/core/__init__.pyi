@@ -22,7 +22,7 @@ from .content import (
     lasting_content as lasting_content,
     package_digest as package_digest,
 )
-from .curves import Curve as Curve, Curves as Curves
+from .curves import Curve as Curve, Curves as Curves, time_table as time_table
 from .figures import (
     FILE_DPI as FILE_DPI,
     MAX_CURVES as MAX_CURVES,

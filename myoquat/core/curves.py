@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def time_table(time: Array, values: Array | Mapping[str, Any], columns: Any = None, **attrs: Any) -> "pd.DataFrame":
+    """A table over the index time (t,) [s], with these `attrs`. It has the values (t, ...) in columns, each row one
+    after the other, or columns (t,) by name, which may be one number each."""
+    index = pd.Index(time, name="time")
+    if isinstance(values, Mapping):
+        values = {name: np.broadcast_to(column, index.shape) for name, column in values.items()}
+    else:
+        values = np.reshape(values, (len(index), len(columns)))
+    frame = pd.DataFrame(values, index, columns)
+    frame.attrs = attrs
+    return frame
+
+
 class Curve(NamedTuple):
     """An array of a result.
 

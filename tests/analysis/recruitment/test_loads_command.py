@@ -15,8 +15,8 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.command import main
 from myoquat.apps.commands.loads import solved
 from myoquat.apps.commands.parsing import reserves_named, rule_of
+from myoquat.core import time_table
 from myoquat.data import Markers, Motion, load_markers, load_model, load_motion, load_table, save_table
-from myoquat.data.tables import over_time
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import PointLoop
@@ -94,7 +94,7 @@ def test_angles_are_filtered_as_opensim_does(folder):
     """In the file's angles, whatever describes the joints; rotations are filtered otherwise."""
     model = load_model(folder / "girdle.osim", rotations="quaternion")
     motion = load_motion(folder / "lift.mot", model)
-    pulls = over_time(motion.time, dict.fromkeys(model.muscle_names, 0.0))
+    pulls = time_table(motion.time, dict.fromkeys(model.muscle_names, 0.0))
     save_table(pulls, folder / "slack.sto")
     names = [str(folder / name) for name in ("girdle.osim", "lift.mot", "filtered.sto", "slack.sto")]
     arguments, found = ["loads", *names[:3], "--forces", names[3], "--force"], []
