@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def time_table(time: Array, values: Array | Mapping[str, Any], columns: Any = None, **attrs: Any) -> "pd.DataFrame":
+def time_table(time: Array, values: Any, columns: Any = None, **attrs: Any) -> "pd.DataFrame":
     """A table over the index time (t,) [s], with these `attrs`. It has the values (t, ...) in columns, each row one
-    after the other, or columns (t,) by name, which may be one number each."""
+    after the other. Without columns, values are columns (t,) by name, which may be one number each."""
     index = pd.Index(time, name="time")
-    if isinstance(values, Mapping):
+    if columns is None:
         values = {name: np.broadcast_to(column, index.shape) for name, column in values.items()}
     else:
         values = np.reshape(values, (len(index), len(columns)))
