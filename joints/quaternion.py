@@ -10,7 +10,7 @@ shape, a number that is not finite, or a zero quaternion.
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, check_types, scipy
-from myoquat.kernels.symbolic.arrays import ADVICE, arctan2, as_array, formula, is_symbolic
+from myoquat.kernels.symbolic.arrays import ADVICE, as_array, formula, is_symbolic
 
 from .vectors import MATRIX3, QUATERNION, VECTOR3, components, cross, dot, matrix, prescaled, transpose, vector
 
@@ -172,7 +172,7 @@ def quaternion_log(Q: ArrayLike) -> Array:
     tangent = np.where(small, square, 0.0) / np.where(small, w * w, 1.0)
     series = 1 - tangent * (1 / 3 - tangent * (1 / 5 - tangent * (1 / 7 - tangent * (1 / 9 - tangent / 11))))
     length = np.sqrt(np.where(np.logical_or(small, square <= 0), 1.0, square))
-    ratio = np.where(small, 2 * series / np.where(small, w, 1.0), 2 * arctan2(length, w) / length)
+    ratio = np.where(small, 2 * series / np.where(small, w, 1.0), 2 * np.arctan2(length, w) / length)
     return vector([np.where(turned, 2 * np.pi, ratio * x), ratio * y, ratio * z])
 
 

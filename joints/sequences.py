@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core import Array, ArrayLike, real_array
-from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, is_symbolic
+from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
 
 from .quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
 from .rates import ill_conditioned
@@ -102,8 +102,8 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
         Q = quaternion_multiply(Q, axis_quaternion(np.array(-sign * np.pi / 2), np.eye(3)[second]))
     w, v = Q[..., 0], components(Q[..., 1:])
     a, b, c = v[first], v[second], sign * v[3 - first - second]
-    p2 = 2 * arctan2(hypot(b, c), hypot(w, a))
-    half_sum, half_difference = arctan2(a, w), arctan2(c, b)
+    p2 = 2 * np.arctan2(np.hypot(b, c), np.hypot(w, a))
+    half_sum, half_difference = np.arctan2(a, w), np.arctan2(c, b)
     p1, p3 = half_sum + half_difference, half_sum - half_difference
     if not proper and sign > 0:  # (p1, p2, p3) and (p1 + pi, -p2, p3 + pi) are one proper rotation
         p1, p2, p3 = p1 + np.pi, np.pi / 2 - p2, p3 + np.pi
@@ -251,14 +251,14 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     start, sign = _middle(a1, a2, a3)
     n, d = _root(N) * (-sign if second else sign), _root(D)  # tan(t / 2) = |n| / d; f2 = start + t or start - t
     s, c = np.sin(start / 2) * d + np.cos(start / 2) * n, np.cos(start / 2) * d - np.sin(start / 2) * n
-    f2 = arctan2(2 * s * c, c * c - s * s)
+    f2 = np.arctan2(2 * s * c, c * c - s * s)
     w = matvec(axis_angle_matrix(a2, f2), a3)
     v, w = _across(v, a1), _across(w, a1)
-    f1 = arctan2(dot(a1, cross(w, v)), dot(w, v))
+    f1 = np.arctan2(dot(a1, cross(w, v)), dot(w, v))
     before = quaternion_multiply(axis_quaternion(f1, a1), axis_quaternion(f2, a2))
     rest = quaternion_multiply(quaternion_conjugate(before), Q)
     s, c = dot(rest[..., 1:], a3), rest[..., 0]
-    return vector([f1, f2, arctan2(2 * s * c, c * c - s * s)])
+    return vector([f1, f2, np.arctan2(2 * s * c, c * c - s * s)])
 
 
 def _triangle(Q: Array, axes: tuple[Array, Array, Array]) -> tuple[Array, Array, float, float]:
@@ -266,7 +266,7 @@ def _triangle(Q: Array, axes: tuple[Array, Array, Array]) -> tuple[Array, Array,
     a1, a2, a3 = axes
     v = matvec(rotation_matrix(Q, "homogeneous"), a3) / dot(Q, Q)[..., None]
     apart, along = v - a1, v + a1
-    theta = 2 * arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
+    theta = 2 * np.arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
     g1, g3 = (float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)) for a, b in ((a1, a2), (a2, a3)))
     return v, theta, g1, g3
 

@@ -9,7 +9,7 @@ from myoquat.joints import ArticulatedSystem, ModelError, frames, quaternion_fro
 from myoquat.joints.multibody import state
 from myoquat.joints.types.base import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, dot, matvec, transpose, vecmat
-from myoquat.kernels.symbolic.arrays import arctan2, as_array
+from myoquat.kernels.symbolic.arrays import as_array
 
 from .base import Holonomic, NonHolonomic, check_bodies, point_of
 
@@ -204,7 +204,7 @@ def rotation_log(R: Array) -> Array:
     s = np.where(small, square, 0.0)
     series = 1 + s * (1 / 6 + s * (3 / 40 + s * (5 / 112 + s * (35 / 1152 + s * 63 / 2816))))  # arcsin(x) / x
     sine = np.sqrt(np.where(small, 1.0, square))
-    return v * np.where(small, series, arctan2(sine, cosine) / sine)[..., None]
+    return v * np.where(small, series, np.arctan2(sine, cosine) / sine)[..., None]
 
 
 # ---- A point of one body on a surface of another, as the shoulder blade glides over the ribs ----------------------

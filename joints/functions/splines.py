@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, frozen, scipy
 from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.control_flow.table_lookup import table_lookup
-from myoquat.kernels.symbolic.arrays import real_part
+from myoquat.kernels.symbolic.complex_step import real_part
 from myoquat.kernels.tracing.context import memoize
 
 from .base import AxisFunction, engaged

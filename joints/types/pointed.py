@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core import Array, Pair, frozen
 from myoquat.joints.ranges import Positive
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.kernels.symbolic.arrays import arctan2, as_array
+from myoquat.kernels.symbolic.arrays import as_array
 
 from .angles import Vector3
 from .base import CoordinateJoint, JointFacts
@@ -201,7 +201,7 @@ def _arc(n: Array) -> tuple[Array, Array, Array]:
     m = square / (2 * (1 + c))
     small = m < MAX_SERIES_ARGUMENT
     sine = np.sqrt(np.where(small, 1.0, square))
-    ratio = arctan2(sine, c) / sine  # theta / sin(theta)
+    ratio = np.arctan2(sine, c) / sine  # theta / sin(theta)
     whole = np.where(small, MAX_SERIES_ARGUMENT, m)
     K = np.where(small, _series(m, SERIES[1:]), (ratio - 1) / whole)
     K_slope = np.where(small, _series(m, SLOPES), ((2 + 2 * whole * K - K) / (2 * (1 - whole)) - K) / whole)

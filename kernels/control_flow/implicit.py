@@ -15,21 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.core import CALLABLE, Array, check_types
-from myoquat.kernels.symbolic.arrays import (
-    SymbolArray,
-    as_array,
-    differentiating,
-    is_symbolic,
-    may_be_nonzero,
-    real_part,
-    symbols_of,
-)
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, may_be_nonzero, symbols_of
+from myoquat.kernels.symbolic.complex_step import Stepped, real_part
 from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Tracer
 from myoquat.kernels.tracing.adjoints import gradients, substituted
 from myoquat.kernels.tracing.context import moves_solutions, pending_constructs, unmoved_solutions, unrolled_constructs
-from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.kernels.tracing.derivatives import by_complex_steps
 
 Record = TypeVar("Record")
 
@@ -114,13 +107,9 @@ def _of_terms(function: Callable[..., Scalar], *arrays: Array) -> SymbolArray:
 
 def _complex(residual: Callable[[Array, Any], Array], x: Array, parameters: Any, real: Any) -> Array:
     """The solution on floats that are differentiated by the complex step."""
-    token = differentiating.set(None)
-    try:
-        slopes = jacobian_at(lambda x: residual(x, real), x)
-    finally:
-        differentiating.reset(token)
-    moved = np.asarray(residual(x + 0j, parameters)).imag
-    return as_array(x - 1j * np.linalg.solve(slopes, moved[..., None])[..., 0])
+    slopes = by_complex_steps(lambda x: residual(x, real), x, x.shape[:-1])
+    moved = np.asarray(residual((x + 0j).view(Stepped), parameters)).imag
+    return (x - 1j * np.linalg.solve(slopes, moved[..., None])[..., 0]).view(Stepped)
 
 
 def _implicit(tracer: Tracer, residual: Callable[[Array, Any], Array], found: Array, parameters: Any) -> SymbolArray:

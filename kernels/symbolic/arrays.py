@@ -10,13 +10,13 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from myoquat.core import Array, casadi, check_types, frozen, holds_masked
 
+from .complex_step import Stepped
 from .elements import UFUNCS, exact, is_casadi, is_casadi_array, is_number, is_sympy, is_term, sympy_module, where
 from .terms import Tracer
 
@@ -25,10 +25,6 @@ ADVICE: dict[str, str] = {}  # by the name of a class whose objects are no array
 
 if TYPE_CHECKING:
     from casadi import SX
-
-
-# The class of its numbers while a formula is differentiated by the complex step: only then may arrays be complex.
-differentiating: ContextVar[type[np.ndarray] | None] = ContextVar("differentiating", default=None)
 
 
 _FLOAT64, _OBJECT = np.dtype(np.float64), np.dtype(object)
@@ -212,7 +208,7 @@ def as_array(x: Any) -> np.ndarray:
     >>> as_array([sympy.Symbol("x"), 2])
     SymbolArray([x, 2], dtype=object)
     """
-    if isinstance(x, SymbolArray) or (type(x) is np.ndarray and x.dtype is _FLOAT64):
+    if isinstance(x, SymbolArray | Stepped) or (type(x) is np.ndarray and x.dtype is _FLOAT64):
         return x
     if is_term(x):
         return _wrap(_zero_axes(x))
@@ -237,8 +233,6 @@ def as_array(x: Any) -> np.ndarray:
         raise ValueError(f"not an array: {error}") from None
     if array.dtype == object:
         return _from_objects(array)
-    if array.dtype.kind == "c" and (stepped := differentiating.get()) is not None:
-        return array.view(stepped)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"an array of real numbers or symbols is needed, not of {array.dtype}")
     return array.astype(np.float64, copy=False)
@@ -476,31 +470,3 @@ def _to_plain(x: Any) -> Any:
 
 
 _sympified = np.frompyfunc(lambda x: exact(x, sympy_module().S.One), 1, 1)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# arctan2 and hypot as NumPy has them, and for the complex numbers of a complex step, which NumPy refuses.
-
-
-def real_part(x: Any) -> np.ndarray:
-    """The real parts of floats, without the complex step: `.real` of a number with a step is the number itself."""
-    return np.asarray(x).real
-
-
-def arctan2(y: Any, x: Any) -> Any:
-    """np.arctan2(y, x); of complex numbers, exact to first order in the imaginary parts."""
-    if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
-        return np.arctan2(y, x)
-    a, b = real_part(y), real_part(x)
-    square = a * a + b * b
-    with np.errstate(divide="ignore", invalid="ignore"):  # no derivative at the origin: NaN, as on symbols
-        found = np.arctan2(a, b) + 1j * ((b * np.asarray(y).imag - a * np.asarray(x).imag) / square)
-    kept = next((type(z) for z in (y, x) if isinstance(z, np.ndarray) and type(z) is not np.ndarray), np.ndarray)
-    return np.asarray(found).view(kept)
-
-
-def hypot(x: Any, y: Any) -> Any:
-    """np.hypot(x, y); of complex numbers sqrt(x^2 + y^2)."""
-    if not (np.iscomplexobj(x) or np.iscomplexobj(y)):
-        return np.hypot(x, y)
-    return np.sqrt(x * x + y * y)

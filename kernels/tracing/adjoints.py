@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, real_part
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
+from myoquat.kernels.symbolic.complex_step import real_part
 from myoquat.kernels.symbolic.elements import is_number, is_term
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule, plain
 from myoquat.kernels.symbolic.records import arrays_of, structure_of

@@ -29,6 +29,9 @@ moves_solutions: ContextVar[bool] = ContextVar("moves_solutions", default=False)
 # The solutions of a tracing that have no derivatives, since the formula is not differentiated.
 unmoved_solutions: ContextVar[list[Any] | None] = ContextVar("unmoved_solutions", default=None)
 
+# True while a formula is differentiated on floats by the complex step.
+takes_complex_steps: ContextVar[bool] = ContextVar("takes_complex_steps", default=False)
+
 # True where code that this process has linked is used again for the same recipe, without the cache folder.
 keeps_code: ContextVar[bool] = ContextVar("keeps_code", default=False)
 
@@ -51,6 +54,11 @@ def code_kept() -> AbstractContextManager[None]:
 def differentiated() -> AbstractContextManager[None]:
     """Formulas that are traced inside are differentiated, so that solutions that loops find have derivatives."""
     return _during(moves_solutions)
+
+
+def complex_steps() -> AbstractContextManager[None]:
+    """Formulas are differentiated on floats inside."""
+    return _during(takes_complex_steps)
 
 
 def unrolled_constructs() -> AbstractContextManager[None]:

@@ -1,7 +1,5 @@
 """The derivative inside a formula, exact for every type of number."""
 
-import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -14,17 +12,17 @@ from myoquat.kernels.symbolic.arrays import (
     SymbolArray,
     as_array,
     as_casadi_vector,
-    differentiating,
     is_symbolic,
     symbols_casadi,
     symbols_of,
     symbols_sympy,
 )
+from myoquat.kernels.symbolic.complex_step import Stepped
 from myoquat.kernels.symbolic.elements import is_casadi, is_number, is_term
 from myoquat.kernels.symbolic.terms import Tracer
 
 from .adjoints import check_differentiable, gradients, released, substituted
-from .context import differentiated, pending_constructs, unrolled_constructs
+from .context import complex_steps, differentiated, pending_constructs, takes_complex_steps, unrolled_constructs
 
 MAX_STEPPED_STATES = 10_000  # states times directions of a derivative that are evaluated at once
 SPARE_AXES = 8  # batch axes that what a differentiated function closes over may have beyond those of the point
@@ -38,8 +36,8 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     differentiation. On floats it uses the complex step, which is exact to round-off, with all directions on axes in
     front of the batch axes of `point` and `like`. An absolute value has the slope of its side, and 0 at zero. Of equal
     numbers the first is the maximum and the minimum. TypeError on floats for functions that NumPy does not have for
-    complex numbers, such as arctan2, and for those that conjugate or sort them, such as `np.linalg.norm`. Derivatives
-    nest on symbols; on floats, where the steps would mix, that raises TypeError.
+    complex numbers, and for those that conjugate or sort them, such as `np.linalg.norm`. Derivatives nest on symbols;
+    on floats, where the steps would mix, that raises TypeError.
 
     like: an array of symbols, where `point` holds numbers but `function` closes over symbols.
     """
@@ -47,7 +45,9 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
         return np.zeros((*np.shape(function(point)), 0))
     sample = point if like is None else like
     if not np.size(sample) or not is_symbolic(sample):
-        return _complex_step(function, point, np.shape(sample)[:-1])
+        if takes_complex_steps.get():
+            raise TypeError("jacobian_at inside jacobian_at works on symbols only: compile the formula")
+        return by_complex_steps(function, point, np.shape(sample)[:-1])
     elements = list(np.asarray(sample).flat)
     tracer = next((e.tracer for e in elements if is_term(e)), Tracer() if all(map(is_number, elements)) else None)
     if tracer is not None:
@@ -55,21 +55,16 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)
 
 
-def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
+def by_complex_steps(function: Callable[[Any], Any], point: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
     """The derivative by complex steps in as many directions at once as `MAX_STEPPED_STATES` lets of a `batch`, on an
     axis in front of all others. Between it and the batch axes lie axes of length 1, for further batch axes of what
     `function` closes over."""
-    if differentiating.get():
-        raise TypeError("jacobian_at inside jacobian_at works on symbols only: compile the formula")
     n = point.shape[-1]
     axes = max(len(batch), point.ndim - 1) + SPARE_AXES
     steps = 1j * COMPLEX_STEP * np.eye(n).reshape(n, *[1] * axes, n)
     count = max(1, MAX_STEPPED_STATES // max(1, math.prod(batch), math.prod(point.shape[:-1])))
-    token = differentiating.set(_Stepped)
-    try:
-        parts = [np.asarray(function((point + steps[k : k + count]).view(_Stepped))) for k in range(0, n, count)]
-    finally:
-        differentiating.reset(token)
+    with complex_steps():
+        parts = [np.asarray(function((point + steps[k : k + count]).view(Stepped))) for k in range(0, n, count)]
     if parts[0].ndim < axes + 2:  # independent of the point
         return np.zeros((*parts[0].shape, n))
     if parts[0].ndim > axes + 2 or parts[0].shape[0] != min(count, n):
@@ -77,125 +72,6 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch: tupl
     found = np.concatenate(parts).imag / COMPLEX_STEP
     first = next((k for k in range(1, 1 + SPARE_AXES) if found.shape[k] != 1), 1 + SPARE_AXES)
     return np.moveaxis(found.reshape(n, *found.shape[first:]), 0, -1)
-
-
-class _Stepped(np.ndarray):
-    """Complex numbers of a complex step, which stand for real ones. NumPy takes the modulus for |z|, z / |z| for its
-    sign, sums |z|^2 for a variance, and compares imaginary parts where real ones are equal. Here all follow the real
-    part, as the derivatives of the functions on floats do, or raise TypeError."""
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        numbers = [x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in inputs]
-        if "out" in options:
-            options["out"] = tuple(x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in options["out"])
-        if ufunc.__name__ in BY_REAL_PART and method == "__call__":
-            return _stepped(BY_REAL_PART[ufunc.__name__](*numbers))
-        if ufunc.__name__ in CHOICES:
-            return _stepped(_along_axes(CHOICES[ufunc.__name__], method, numbers[0], **options))
-        return _stepped(getattr(ufunc, method)(*numbers, **options))
-
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        if function in _OF_COMPLEX_NUMBERS:
-            name = f"{function.__module__}.{function.__name__}"
-            raise TypeError(f"{name} has no derivative on floats: write it with np.sqrt, np.sum, np.max or np.where")
-        return _stepped(super().__array_function__(function, types, args, options))
-
-    def _variance(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False
-    ) -> Any:
-        mean = self.mean(axis=axis, keepdims=True)
-        squares = np.square(self - mean).sum(axis=axis, keepdims=keepdims)
-        return squares / (self.size / max(1, np.size(mean)) - ddof)
-
-    real: Any = property(lambda self: self)
-    imag: Any = property(lambda self: np.zeros(self.shape))
-    var: Any = _variance
-    std: Any = lambda self, *args, **options: np.sqrt(self.var(*args, **options))
-
-    def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
-        if not np.issubdtype(dtype, np.complexfloating):
-            raise TypeError(f"jacobian_at: the formula turns numbers into {np.dtype(dtype)}, which have no derivative")
-        return super().astype(dtype, *args, **options)
-
-    def _refused(self, *_: Any, **__: Any) -> Any:
-        raise TypeError("an order of numbers has no derivative on floats: select with np.max, np.min or np.where")
-
-    sort = argsort = argmax = argmin = partition = argpartition = searchsorted = _refused
-
-
-def _along_axes(
-    choose: Callable[[Any, Any], Any], method: str, z: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None,
-    **others: Any,
-) -> Any:  # fmt: skip
-    """The maximum or minimum along axes, one number after the other, so that of equal ones the first is chosen."""
-    if method not in ("reduce", "accumulate") or any(x is not None and x is not True for x in others.values()):
-        raise TypeError(f"jacobian_at: np.max and np.min have no {method} with {', '.join(others)} on floats")
-    axes = tuple(range(z.ndim)) if axis is None else (axis,) if np.ndim(axis) == 0 else tuple(axis)
-    front = np.moveaxis(z, axes, range(len(axes)))
-    rows = [*([] if initial is None else [np.asarray(initial)]), *front.reshape(-1, *front.shape[len(axes) :])]
-    if not rows:
-        raise ValueError("zero numbers have no maximum or minimum")
-    if method == "accumulate":
-        return np.stack(list(itertools.accumulate(rows, choose)), axis=axis)
-    found = functools.reduce(choose, rows)
-    return np.expand_dims(found, axes) if keepdims else found
-
-
-def _by_real_parts(function: np.ufunc) -> Callable[..., Any]:
-    return lambda *numbers: function(*map(np.real, numbers))
-
-
-def _absolute(z: Any) -> Any:
-    return np.sign(np.real(z)) * z
-
-
-def _maximum(a: Any, b: Any) -> Any:
-    """Of equal ones the first, whose slope kernels take too; NaN if one is NaN."""
-    return np.where((np.real(a) >= np.real(b)) | np.isnan(a), a, b)
-
-
-def _minimum(a: Any, b: Any) -> Any:
-    return -_maximum(-np.asarray(a), -np.asarray(b))
-
-
-def _fmax(a: Any, b: Any) -> Any:
-    """Of equal ones the first; NaN if both are."""
-    return np.where((np.real(a) >= np.real(b)) | np.isnan(b), a, b)
-
-
-def _fmin(a: Any, b: Any) -> Any:
-    return -_fmax(-np.asarray(a), -np.asarray(b))
-
-
-def _clip(z: Any, lowest: Any, highest: Any) -> Any:
-    return _minimum(_maximum(z, lowest), highest)
-
-
-_CONDITIONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.logical_not,
-               np.logical_and, np.logical_or)  # fmt: skip
-_STEPS = (np.sign, np.floor, np.ceil, np.rint, np.trunc)
-BY_REAL_PART: dict[str, Callable[..., Any]] = {  # by name, since NumPy keeps the function that np.clip calls to itself
-    **{function.__name__: _by_real_parts(function) for function in (*_CONDITIONS, *_STEPS)},
-    "absolute": _absolute, "fabs": _absolute, "clip": _clip, "conjugate": np.positive,
-}  # fmt: skip
-CHOICES = {"maximum": _maximum, "minimum": _minimum, "fmax": _fmax, "fmin": _fmin}
-BY_REAL_PART |= CHOICES
-_OF_COMPLEX_NUMBERS = frozenset(  # which NumPy conjugates, or takes in the order of complex numbers
-    {np.linalg.norm, np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eigvals, np.linalg.eig,
-     np.linalg.svd, np.linalg.pinv, np.linalg.lstsq, np.linalg.qr, np.linalg.cond, np.linalg.matrix_rank, np.vdot,
-     np.cov, np.corrcoef, np.correlate, np.angle, np.unique, np.sort, np.argsort, np.argmax, np.argmin, np.partition,
-     np.argpartition, np.lexsort, np.searchsorted, np.median, np.percentile, np.quantile, np.nanmedian,
-     np.nanpercentile, np.nanquantile, np.nanargmax, np.nanargmin, np.nanvar, np.nanstd, np.nan_to_num}
-)  # fmt: skip
-
-
-def _stepped(result: Any) -> Any:
-    """A result with its complex arrays as `_Stepped`, which some functions of NumPy return as plain ones."""
-    if isinstance(result, tuple):
-        return tuple(map(_stepped, result))
-    if isinstance(result, np.ndarray | np.complexfloating) and np.iscomplexobj(result):
-        return np.asarray(result).view(_Stepped)
-    return result
 
 
 def _recorded(tracer: Tracer, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:

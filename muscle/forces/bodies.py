@@ -9,7 +9,7 @@ from myoquat.joints import ArticulatedSystem, quaternion_from_euler, rotation_ma
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.ranges import NotNegative, Range
 from myoquat.joints.vectors import dot, joined, matvec, vector
-from myoquat.kernels.symbolic.arrays import arctan2, as_array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.expressions import check_expression, evaluate
 from myoquat.muscle.loads import Load, Poses, world_point
 
@@ -97,9 +97,9 @@ class FrameForce(ForceBetween):
         R, p = back @ R2, (back @ (p2 - p1)[..., None])[..., 0]
         level = np.sqrt(R[..., 0, 0] * R[..., 0, 0] + R[..., 0, 1] * R[..., 0, 1])
         angles = (
-            arctan2(-R[..., 1, 2], R[..., 2, 2]),
-            arctan2(R[..., 0, 2], level),
-            arctan2(-R[..., 0, 1], R[..., 0, 0]),
+            np.arctan2(-R[..., 1, 2], R[..., 2, 2]),
+            np.arctan2(R[..., 0, 2], level),
+            np.arctan2(-R[..., 0, 1], R[..., 0, 0]),
         )
         return joined([vector(angles), p])
 

@@ -9,7 +9,7 @@ from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, r
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.joints.vectors import axial, dot, matvec, vector
-from myoquat.kernels.symbolic.arrays import arctan2, as_array
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.laws.path_affine import dry_friction
 from myoquat.muscle.loads import unit_vector
 
@@ -125,7 +125,7 @@ class RotationLimit(MeasuredForce):
         square = dot(r, r)
         turned = square > 0  # a root of zero would spoil the derivative
         sine = np.where(turned, np.sqrt(np.where(turned, square, 1.0)), 0.0)
-        return arctan2(sine, (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0) / 2)[..., None]
+        return np.arctan2(sine, (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0) / 2)[..., None]
 
     def force(self, x: Array, rate: Array) -> Array:
         beyond = x - self.upper
