@@ -116,15 +116,15 @@ class _Entry(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What is written once: its entries, in order, among them other parts by name; and what `write` returned."""
+    """What is written once: its entries, in order, with those of all that it needs; and what `write` returned."""
 
-    entries: "list[_Entry | tuple[str, _Part]]"
+    entries: dict[_Entry, None]
     result: Any
 
 
-_MAX_KEPT_CHARACTERS = 2**24
+_MAX_KEPT_CHARACTERS = 2**26  # parts within parts are counted again
 _written: BoundedTable[_Part] = BoundedTable(
-    _MAX_KEPT_CHARACTERS, lambda part: sum(len(entry.text) for entry in part.entries if isinstance(entry, _Entry))
+    _MAX_KEPT_CHARACTERS, lambda part: sum(len(entry.text) for entry in part.entries)
 )
 
 
@@ -144,7 +144,7 @@ class Module:
         self._held: dict[str, dict[str, str]] = {section: {} for section in (*_SECTIONS, "expected")}
         self._units = units
         self._parts: dict[str, _Part] = {}
-        self._open: list[list[Any]] = []  # the entries of parts that are being written, the innermost last
+        self._open: dict[_Entry, None] = {}  # the entries of the part that is being written
 
     def builder(self, lanes: int | None = None) -> "Builder":
         """A builder for one more function of this module, of its own lanes unless others are named."""
@@ -152,8 +152,7 @@ class Module:
 
     def _add(self, entry: _Entry) -> None:
         """Hold one more entry, unless it is there."""
-        if self._open:
-            self._open[-1].append(entry)
+        self._open[entry] = None
         held = self._held[entry.section]
         if entry.name in held:
             return
@@ -199,27 +198,17 @@ class Module:
         if part is None:
             key = name, self.lanes, self.blocks, self.fma, self.width
             part = self._parts[name] = _written.get(key, lambda: self._wrote(write))
-            self._copy(part)
-        if self._open:
-            self._open[-1].append((name, part))
+            for entry in part.entries:
+                self._add(entry)
+        self._open |= part.entries  # of the part around it too
         result: T = part.result
         return result
 
     def _wrote(self, write: Callable[[], Any]) -> _Part:
-        self._open.append([])
-        result = write()
-        return _Part(self._open.pop(), result)
-
-    def _copy(self, part: _Part) -> None:
-        """Hold the entries of a part, and of those that it needs."""
-        self._open.append([])  # to the parts around it, it is one entry
-        for entry in part.entries:
-            if isinstance(entry, _Entry):
-                self._add(entry)
-            elif entry[0] not in self._parts:
-                self._parts[entry[0]] = entry[1]
-                self._copy(entry[1])
-        self._open.pop()
+        around, self._open = self._open, {}
+        part = _Part(self._open, write())
+        self._open = around
+        return part
 
     def constants(self, values: np.ndarray) -> str:
         """Name of a constant array of float64 or int64 numbers, in C order, which says what they are.
