@@ -13,7 +13,6 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from myoquat.core import Array, ArrayLike, check_unmasked, digest, frozen, options_of, real_array, uncollected, waiting
 from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, write_steps
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
-from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, map_rows, table_loop
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import sharing_traces
@@ -359,7 +358,7 @@ class _Wanted:
             return [*(rows[self.nodes.index(node)] for rows in inputs), *parameters]
 
         new = self._stepped(t, h, old, at)
-        finite = _all_finite(new)
+        finite = np.logical_and.reduce(np.abs(new) < np.inf)
         go = running & finite
         state = _entrywise(lambda x, y, go: np.where(go > 0, x, y), new, old, np.where(go, 1.0, 0.0))
         events = [(running & ~finite, Outcome.NOT_FINITE)]
@@ -439,21 +438,6 @@ def _entrywise(formula: Formula, x: Array, *others: Array) -> Array:
     if len(x) <= _MAX_UNROLLED_COMPONENTS:
         return np.concatenate([x[:0], *map(one, rows)])
     return map_rows(one, rows, np.zeros((len(x), 0)), 1)[:, 0]
-
-
-def _all_finite(x: Array) -> Array:
-    """() whether all components of x (n,) are finite, in a loop if they are many."""
-    count = len(x)
-    if count <= _MAX_UNROLLED_COMPONENTS:
-        return reduce(np.logical_and, [np.abs(component) < np.inf for component in x], np.asarray(1.0) > 0)
-    each, one = np.arange(count), np.zeros(1, dtype=np.int64)
-    found = Block(0 * each, one)
-
-    def both(before: Array, component: Array) -> Array:
-        return np.where((before > 0) & (np.abs(component) < np.inf), 1.0, 0.0)
-
-    row = RowType(both, (found, Block(1 + each, one)), (found,))
-    return table_loop(np.concatenate([np.ones(1), x]), [row], [Run(0, 0, count)], 1)[0] > 0
 
 
 class StepLoop(Executable):
