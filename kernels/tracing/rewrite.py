@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
+from myoquat.kernels.symbolic.terms import Scalar, Tracer
 
-from .tape import Node, Tape, arguments
+from .tape import Node, Tape, in_terms, interpret, tape_of
 
 _new = tuple.__new__  # a Node of five values that are there, in half the time
 
@@ -57,21 +58,13 @@ def rewritten(tape: Tape) -> Tape:
 
 def _unmarked(tape: Tape) -> Tape:
     """The tape without marks, in whose place the first argument of each takes, and without what only marks needed."""
-    source = list(range(len(tape.nodes)))
-    for index, node in enumerate(tape.nodes):
-        if node.operation in MARKS:
-            source[index] = source[node.a]
-    live = {source[i] for i in tape.outputs}
-    for index in range(len(source) - 1, -1, -1):
-        if index in live:
-            live.update(source[i] for i in arguments(tape.nodes[index]))
-    moved = {index: k for k, index in enumerate(sorted(live))} | {-1: -1}
-    source.append(-1)
-    nodes = [
-        Node(operation, moved[source[a]], moved[source[b]], moved[source[c]], number)
-        for operation, a, b, c, number in (tape.nodes[index] for index in sorted(live))
-    ]
-    return Tape(nodes, [moved[source[i]] for i in tape.outputs], tape.inputs)
+    tracer = Tracer()
+    inputs, again = tracer.inputs(tape.inputs), in_terms(tracer)
+
+    def apply(node: Node, *values: Scalar) -> Scalar:
+        return values[0] if node.operation in MARKS else again(node, *values)
+
+    return tape_of(tracer, inputs, interpret(tape, inputs, apply))
 
 
 def _is_one(node: Node) -> bool:
