@@ -70,12 +70,13 @@ def trace(
     operands = [x for array in symbols.values() for x in np.asarray(array).flat]
     given = [x for construct in needed for x in construct.results]
     results += [x for construct in needed for x in construct.operands]
-    if closed is not None:
-        closed += closed_over([*operands, *given], results)
     try:
-        tape = tape_of(tracer, [*operands, *(closed or ()), *given], results, closed or ())
+        tape = tape_of(tracer, [*operands, *given], results)
     except ValueError as error:
-        raise ValueError(f"kernel '{name}': {error}") from None
+        if closed is None:
+            raise ValueError(f"kernel '{name}': {error}") from None
+        closed += closed_over([*operands, *given], results)
+        tape = tape_of(tracer, [*operands, *closed, *given], results, closed)
     return Traced(tape, signature, inner, moves=not unmoved)
 
 
