@@ -404,7 +404,7 @@ def _described(study: ProblemStudy) -> dict[str, Any]:
     described = {name: digest(*_content(part)) for name, part in parts.items()}
     posed = problem.posed(study.guess)
     blocks = posed.discretization.program.blocks
-    traced = [trace(block.named, block.inputs, block.outputs, block.name).identity() for block in blocks]
+    traced = [trace(block.named, block.inputs, block.outputs, block.name).identity for block in blocks]
     own = [goal for goal in problem.statement.of(IntegralGoal).values() if is_foreign(type(goal))]
     times = problem.start + problem.mesh * posed.discretization.duration(posed.x)
     samples = [goal.samples(problem.plant, times) for goal in own]

@@ -139,7 +139,7 @@ def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
 def _write_lookup(module: Module, name: str, frame: Frame, lookup: Lookup, around: Around) -> Call:
     """A search in a table on slots of its own: `void name(ptr x, ptr entries)`, written at first use. For every lane of
     x it gives the entries one after the other in slots of as many lanes."""
-    name = f"lookup_{lookup.identity()[:16]}_{module.lanes}"
+    name = f"lookup_{lookup.identity[:16]}_{module.lanes}"
     own = take_ports(frame, {"x": 1, "entries": lookup.gives})
 
     def write() -> None:
@@ -224,7 +224,7 @@ def _cells(loop: TableLoop, slots: np.ndarray, around: Around) -> Cells:
 def _shared(module: Module, formula: Traced, *pointers: str) -> tuple[str, Cost, int]:
     """The name of a function that several others call, on a frame of its own; its cost, and the bytes of the frame. It
     is written at first use. What it takes, in the order of its inputs, and what it gives lies at these pointers."""
-    name, signature = f"function_{formula.identity()[:16]}", formula.signature
+    name, signature = f"function_{formula.identity[:16]}", formula.signature
 
     def write() -> tuple[Cost, int]:
         frame = Frame(module)
@@ -252,7 +252,7 @@ def _write_loop(module: Module, name: str, frame: Frame, loop: WhileLoop, around
     state, constants = loop.step.signature.input_sizes
     own = take_ports(frame, {"start": state, "given": constants, "where": 1, "result": state})
     step, cost, size = _shared(module, loop.step, "%state", "%constants", "%next")
-    function, several = f"loop_{loop.identity()[:16]}", module.blocks > 1
+    function, several = f"loop_{loop.identity[:16]}", module.blocks > 1
 
     def write() -> None:
         b = module.builder()

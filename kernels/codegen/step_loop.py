@@ -73,10 +73,11 @@ class StepPlan:
     parameters: tuple[str, ...]
     step: Traced
 
+    @property
     def identity(self) -> str:
         """Text that two plans share only if they evaluate the same."""
         shapes = str((self.size, self.nodes, dict(self.inputs), self.parameters))
-        return digest("steps", shapes, self.step.identity())
+        return digest("steps", shapes, self.step.identity)
 
     def notes(self) -> dict[str, Any]:
         """Those of a kernel without arrays: what a loop takes and gives is said by those who call it."""

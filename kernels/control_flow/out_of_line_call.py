@@ -37,9 +37,10 @@ class OutOfLineCall:
         """Whether a step is repeated inside."""
         return self.formula.has_solver
 
+    @property
     def identity(self) -> str:
         """Text that two calls share only if they are of the same formula."""
-        return digest("called", self.formula.identity())
+        return digest("called", self.formula.identity)
 
     def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """The formula in its place."""

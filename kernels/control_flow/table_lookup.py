@@ -13,7 +13,8 @@ from myoquat.core import Array, digest, frozen
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.terms import Term
 from myoquat.kernels.tracing.context import entered
-from myoquat.kernels.tracing.tape import Apply, Ends, Node, OfLoop, PlacedConstruct
+from myoquat.kernels.tracing.tape import Apply, Ends, OfLoop, PlacedConstruct, interpret
+from myoquat.kernels.tracing.trace import trace
 
 
 @frozen
@@ -35,6 +36,7 @@ class Lookup:
         """How many entries."""
         return len(self.columns)
 
+    @property
     def identity(self) -> str:
         """Text that two tables share only if they hold the same."""
         return digest("lookup", str(self.gives), np.array([self.knots, *self.columns]).tobytes())
@@ -42,15 +44,14 @@ class Lookup:
     def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """The chain of selections."""
 
-        def number(value: float) -> Any:
-            return apply(Node("const", number=value))
+        def chain(x: Array) -> Array:
+            first, *others = np.array(self.columns).T
+            found: Array = first
+            for knot, entries in zip(self.knots[1:], others, strict=True):
+                found = np.where(x >= knot, entries, found)
+            return found
 
-        values = [number(column[0]) for column in self.columns]
-        for k in range(1, len(self.knots)):
-            after = apply(Node("le", 0, 0), number(self.knots[k]), operands[0])
-            entries = [number(column[k]) for column in self.columns]
-            values = [apply(Node("select", 0, 0, 0), after, c, v) for c, v in zip(entries, values, strict=True)]
-        return values
+        return interpret(trace(chain, {"x": ()}).tape, operands, apply)
 
     def halved(self) -> Array:
         """(1 + m, n) knots and columns, n the next power of two; behind the last knot its entries again."""

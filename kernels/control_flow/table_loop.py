@@ -428,11 +428,12 @@ class TracedRows:
     gives: tuple[Block, ...]
     added: tuple[bool, ...] = ()
 
+    @property
     def identity(self) -> str:
         """Text that two types share only if they do the same to the same cells."""
         parts = [part.tobytes() for block in (*self.takes, *self.gives) for part in (*block, self.numbers)]
         sizes = str((len(self.takes), self.gives and len(self.gives[0].first), self.numbers.shape, self.added))
-        return digest(self.tape.identity(), sizes, *parts)
+        return digest(self.tape.identity, sizes, *parts)
 
 
 @frozen
@@ -452,10 +453,11 @@ class TableLoop:
         """How many numbers it gives and takes."""
         return Ends(len(self.outputs), len(self.known))
 
+    @property
     def identity(self) -> str:
         """Text that two loops share only if they write the same code."""
         numbers = np.array([len(self.known), *self.known, *self.outputs], dtype=np.int64).tobytes()
-        return digest("table loop", str((self.order, self.cells)), numbers, *(rows.identity() for rows in self.types))
+        return digest("table loop", str((self.order, self.cells)), numbers, *(rows.identity for rows in self.types))
 
     def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """The rows one after the other."""

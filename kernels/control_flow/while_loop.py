@@ -104,9 +104,10 @@ class WhileLoop:
         state, constants = self.step.signature.input_sizes
         return Ends(state, state + constants + 1)
 
+    @property
     def identity(self) -> str:
         """Text that two loops share only if they write the same code."""
-        return digest("repeated", self.step.identity(), str(self.count))
+        return digest("repeated", self.step.identity, str(self.count))
 
     def unrolled(self, operands: list[Any], apply: Apply, of_loop: OfLoop | None) -> list[Any]:
         """What `of_loop` makes of it; TypeError without: how often a step is taken depends on the state."""

@@ -50,9 +50,10 @@ class Recipe:
         """Whether the plan is made."""
         return "plan" in vars(self)
 
+    @property
     def identity(self) -> str:
         """Text that two recipes share only if they write the same code."""
-        found: str = self.plan.identity() if self.key is None else digest("deferred", self.key)
+        found: str = self.plan.identity if self.key is None else digest("deferred", self.key)
         return found
 
     def write(self, module: Module) -> Size:
@@ -90,7 +91,7 @@ _codes: BoundedTable[Code] = BoundedTable(MAX_KEPT_CODES)
 
 def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None) -> Code:
     """Load the code of `recipe` from the cache folder, or compile and store it."""
-    key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
+    key = digest(recipe.identity, json.dumps(_circumstances(target, lanes), sort_keys=True))
     if not keeps_code.get():
         return _built(recipe, prototype, target, lanes, folder, key)
     return _codes.get(key, lambda: _built(recipe, prototype, target, lanes, folder, key))

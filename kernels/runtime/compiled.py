@@ -71,7 +71,7 @@ class Executable:
     @property
     def program(self) -> str:
         """Text that two kernels share only if they compute the same."""
-        return self._recipe.identity()
+        return self._recipe.identity
 
     @property
     def source(self) -> str:

@@ -55,12 +55,9 @@ class Tape:
         """Nodes that compute something."""
         return len(self.nodes) - self.counts["const"] - self.counts["input"]
 
+    @functools.cached_property
     def identity(self) -> str:
         """Text that two tapes share only if they are the same."""
-        return self._identity  # asked for once for each of the many loops that take a step
-
-    @functools.cached_property
-    def _identity(self) -> str:
         names = sorted({node.operation for node in self.nodes})
         codes = {name: k for k, name in enumerate(names)}
         operands = np.array([(codes[node.operation], node.a, node.b, node.c) for node in self.nodes], dtype=np.int64)
@@ -268,6 +265,7 @@ class Construct(Protocol):
     def has_solver(self) -> bool:
         """Whether a step is repeated inside, so that there is no straight-line program."""
 
+    @property
     def identity(self) -> str:
         """Text that two constructs share only if they write the same code."""
 
@@ -322,13 +320,10 @@ class Traced:
         outputs = [casadi.vertcat(casadi.SX(0, 1), *itertools.islice(flat, n)) for n in self.signature.output_sizes]
         return _casadi_function(self.signature, columns, list(map(casadi.densify, outputs)))
 
+    @functools.cached_property
     def identity(self) -> str:
         """Text that two formulas share only if they write the same code."""
-        return self._identity
-
-    @functools.cached_property
-    def _identity(self) -> str:
-        return digest("straight", str(self.signature), self.tape.identity(), *(x.identity() for x in self.inner))
+        return digest("straight", str(self.signature), self.tape.identity, *(x.identity for x in self.inner))
 
 
 def _casadi_function(signature: Signature, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
