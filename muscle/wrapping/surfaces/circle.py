@@ -12,12 +12,12 @@ from myoquat.core import Array, frozen
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive
-from myoquat.joints.vectors import dot
+from myoquat.joints.vectors import dot, matvec
 from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .base import Contact, Wrap
-from .vectors import always, differ, direction, nearest, size, unit
+from .vectors import always, differ, direction, nearest, pair, size, unit
 
 SURFACE_TOLERANCE = 2e-12  # of the square of the radius, up to which an end of a path lies on the surface: round-off
 SMALLEST = 1e-15  # [m^2] of a determinant below which MuJoCo takes lines as parallel
@@ -76,11 +76,14 @@ class RoundWrap(Wrap):
     def normal(self, P: Array) -> Array:
         return np.concatenate([P[..., : self.axes], 0.0 * P[..., self.axes :]], axis=-1)
 
-    def string(self, ends: Array, ahead: Array | None, hint: Array | None) -> tuple[Contact, Array]:
-        """The contact in a plane, with P and Q (..., 2), and the lengths (..., 2) [m] of both straight pieces.
+    def string(self, A: Array, B: Array, plane: Array, side: Array | None = None) -> tuple[Contact, Array]:
+        """The contact in a plane through the centre, which two directions (..., 2, 3) span, with P and Q (..., 2).
 
-        The path is on the side of a direction or a hint (..., 2) as seen there. Ends inside the circle are moved away.
+        The path is on the side of the quadrant or the hint as seen there, without both on that of a direction (..., 2).
+        Ends inside the circle are moved away. Also returned are the lengths (..., 2) [m] of both straight pieces.
         """
+        ahead = side if self.ahead is None else matvec(plane, self.ahead)
+        ends = pair(matvec(plane, A), matvec(plane, B))
         r, squares = as_array(self.radius), dot(ends, ends)
         least = 1.0 if self.holds_inside else 1 - SURFACE_TOLERANCE
         inside = ~(np.minimum(squares[..., 0], squares[..., 1]) > least * (r * r))
@@ -88,8 +91,8 @@ class RoundWrap(Wrap):
         missed: Array | float = 0.0
         if self.holds_inside:
             found, missed = touching_inside(x, r, ANGLE_TOLERANCE[self.rule], ~inside)
-        elif hint is not None:
-            found = over_hint(x, r, hint)
+        elif self.hint is not None:
+            found = over_hint(x, r, matvec(plane, as_array(self.hint)))
         elif ahead is not None and self.rule == "mujoco3" and self.quadrant != "all":
             found = beside_half_plane(x, r, ahead, plane_turns=self.axes == 3)
         else:

@@ -53,8 +53,12 @@ class WrapCylinder(RoundWrap):
         return {"radius": self.radius * (along[0] + along[1]) / 2, "length": self.length * along[2]}
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        ends, ahead = pair(A[..., :2], B[..., :2]), self._side(line)
-        c, straight = self.string(ends, ahead, None if self.hint is None else as_array(self.hint)[..., :2])
+        side = None
+        if line is not None:
+            ends = pair(*(x[..., :2] for x in line))
+            a, b = ends[..., 0, :], ends[..., 1, :]
+            side = np.where(outer(a, b) < 0, -1.0, 1.0)[..., None] * quarter_turn(a - b)
+        c, straight = self.string(A, B, np.eye(2, 3), side)
         before, after = straight[..., 0], straight[..., 1]
         flat = before + c.arc + after
         slope = (B[..., 2] - A[..., 2]) / (flat if self.hint is None else np.where(flat > 0, flat, 1.0))
@@ -65,18 +69,9 @@ class WrapCylinder(RoundWrap):
         # the touching end nearer to the middle decides
         to_end = np.where(c.on, np.abs(half - np.minimum(np.abs(zP), np.abs(zQ))), np.inf)
         jump = np.minimum(c.jump, to_end[..., None])
-        if self.sided and line is not None and ahead is not None:
-            jump = np.minimum(jump, sides_among_surfaces(ends, pair(*(x[..., :2] for x in line)), ahead))
+        if self.sided and line is not None and self.ahead is not None:
+            jump = np.minimum(jump, sides_among_surfaces(pair(A[..., :2], B[..., :2]), ends, self.ahead[:2]))
         return replace(c, on=c.on & ~_beyond(zP, zQ, half), P=P, Q=Q, arc=c.arc * np.sqrt(1 + slope * slope), jump=jump)
-
-    def _side(self, line: Line | None) -> Array | None:
-        """(..., 2) the direction across the axis on whose side the path passes."""
-        if self.ahead is not None:
-            return self.ahead[:2]
-        if line is None:
-            return None
-        a, b = (x[..., :2] for x in line)
-        return np.where(outer(a, b) < 0, -1.0, 1.0)[..., None] * quarter_turn(a - b)
 
     @property
     def sided(self) -> bool:
@@ -114,10 +109,9 @@ class WrapCylinder(RoundWrap):
         """OpenSim goes round the side of the first tangent point that is ahead. It adds nearly a turn to one that leads
         by more than half a turn to the left. It also goes round where the line is free but passes the axis behind,
         between an end ahead and an end behind (`WrapCylinder::wrapLine` of OpenSim 4.6)."""
-        ahead = self._side(None)
-        assert ahead is not None  # as it is sided
-        ends = pair(A[..., :2], B[..., :2])
-        ours, _ = self.string(ends, ahead, None)
+        assert self.ahead is not None  # as it is sided
+        ahead, ends = self.ahead[:2], pair(A[..., :2], B[..., :2])
+        ours, _ = self.string(A, B, np.eye(2, 3))
         a, d = ends[..., 0, :], ends[..., 1, :] - ends[..., 0, :]
         front, step = dot(ahead, a), dot(ahead, d)
         free = (front * (front + step) < 0) & (front * dot(d, d) - dot(a, d) * step < 0)

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core import Array, frozen
-from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
 from .base import Contact, Geodesic, Line, Near
-from .circle import RoundWrap, outer
-from .vectors import nearest, pair, plane_of
+from .circle import RoundWrap
+from .vectors import nearest, plane_of, size
 
 
 @frozen(kw_only=True)
@@ -35,10 +35,8 @@ class WrapSphere(RoundWrap):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         plane = plane_of(A, B)
-        ahead, hint = (None if x is None else matvec(plane, as_array(x)) for x in (self.ahead, self.hint))
-        ends = pair(matvec(plane, A), matvec(plane, B))
-        c, _ = self.string(ends, ahead, hint)
-        jump = c.jump if hint is None else self._over_hint(c, ends, hint)
+        c, _ = self.string(A, B, plane)
+        jump = c.jump if self.hint is None else self._over_hint(c, A, B, plane)
         return replace(c, P=vecmat(c.P, plane), Q=vecmat(c.Q, plane), jump=jump)
 
     @property
@@ -47,13 +45,12 @@ class WrapSphere(RoundWrap):
             return None
         return as_array(self.radius)[..., None] * np.ones(3)
 
-    def _over_hint(self, c: Contact, ends: Array, hint: Array) -> Array:
+    def _over_hint(self, c: Contact, A: Array, B: Array, plane: Array) -> Array:
         """(..., 2) `jump` of the path over the hint, which is seen from elsewhere as the plane of the ends and the
         centre turns. Where the hint is across that plane the path changes sides."""
-        whole, squares = as_array(self.hint), dot(ends, ends)
-        share = np.sqrt(dot(hint, hint) / dot(whole, whole))
-        farther = np.sqrt(np.maximum(squares[..., 0], squares[..., 1]))
-        turns = share * np.abs(outer(ends[..., 0, :], ends[..., 1, :])) / np.where(farther > 0, farther, 1.0)
+        hint = as_array(self.hint)
+        share, farther = size(matvec(plane, hint)) / size(hint), np.maximum(size(A), size(B))
+        turns = share * size(cross(A, B)) / np.where(farther > 0, farther, 1.0)
         part = turns / np.where(farther > 0, turns + farther, 1.0)
         seen = np.minimum(c.jump * part[..., None], turns[..., None])
         return np.where(c.inside[..., None], c.jump, seen)
