@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import islice
-from operator import and_, or_
+from operator import or_
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.points import PathPoint
 
+from .route import first_of
 from .segment_solver import Piece, over_one_surface, over_surfaces, shared_slots, slots_of
 from .single_surface_contact import Meeting, Poses, straight_pieces, with_closed_forms
 from .surfaces.base import Wrap
@@ -119,9 +120,9 @@ def _choose_pieces(segments: Sequence[list[Meeting]]) -> None:
                 np.where(here, float(k - len(own)), m.lengthening)
                 for k, (m, here) in enumerate(zip(meetings, first, strict=True))
             ]
-            for k, (i, j) in enumerate(own):
-                least = [ranks[k] <= rank if k < n else ranks[k] < rank for n, rank in enumerate(ranks) if n != k]
-                segments[i][j] = replace(meetings[k], acts=reduce(and_, least))
+            least = reduce(np.minimum, ranks)
+            for (i, j), m, acts in zip(own, meetings, first_of([rank <= least for rank in ranks]), strict=True):
+                segments[i][j] = replace(m, acts=acts)
 
 
 def _piece(meetings: Sequence[Meeting], poses: Poses, shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:

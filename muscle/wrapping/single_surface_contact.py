@@ -37,12 +37,6 @@ class Site:
     body: str = ""
     local: Array | None = None
 
-    @classmethod
-    def of(cls, poses: Poses, body: str, local: Array) -> "Site":
-        """The point `local` (..., 3) of a body."""
-        R, p = poses[body]
-        return cls(p + matvec(R, local), body, local)
-
     def seen_from(self, poses: Poses, body: str) -> Array:
         """(..., 3) the point in the frame of a body."""
         if body == self.body and self.local is not None:
@@ -50,22 +44,21 @@ class Site:
         R, p = poses[body]
         return vecmat(self.world - p, R)
 
-    def or_else(self, condition: Array | bool, other: "Site") -> "Site":
-        """This point where the condition holds, elsewhere another."""
-        if isinstance(condition, bool):
-            return self
-        return Site(np.where(condition[..., None], self.world, other.world))
-
 
 def straight_pieces(
     system: ArticulatedSystem, points: Sequence[PathPoint], q: Array, poses: Poses
 ) -> Iterator[tuple[Site, Site, Array | bool]]:
     """The ends of the pieces of a path before it meets surfaces, and whether (...) the path takes the second end."""
-    last, *others = (Site.of(poses, point.body, point.local(system, q)) for point in points)
-    for point, site in zip(points[1:], others, strict=True):
-        on = point.active(system, q)
-        yield last, site, on
-        last = site.or_else(on, last)
+
+    def site(point: PathPoint) -> Site:
+        (R, p), local = poses[point.body], point.local(system, q)
+        return Site(p + matvec(R, local), point.body, local)
+
+    last = site(points[0])
+    for point in points[1:]:
+        end, on = site(point), point.active(system, q)
+        yield last, end, on
+        last = end if isinstance(on, bool) else Site(np.where(on[..., None], end.world, last.world))
 
 
 @frozen
