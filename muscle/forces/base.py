@@ -161,10 +161,10 @@ def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[Articu
 class SeparateBodies(ArticulatedSystem):
     """A stand-in for the system whose bodies move each on its own, as if there were no joints.
 
+    The `displacement` (..., 6 bodies) is the small step [m] and rotation vector [rad] of every body in world axes.
     Formulas of kinematics that ask for poses, or for points and frames (`myoquat.joints.point_position`), get them
-    after the `displacement` (..., 6 bodies), the small step [m] and rotation vector [rad] of every body in world axes,
-    to first order. Those that ask for the shifts of the bodies get the entries of the motion (..., 6 bodies) itself.
-    Coordinates stay.
+    after it, to first order. Those that ask for the shifts of the bodies get the entries of the motion (..., 6 bodies)
+    itself. Coordinates stay.
     """
 
     def __init__(self, system: ArticulatedSystem, displacement: Array) -> None:

@@ -76,8 +76,8 @@ def _of_combinations(
     equality: Part, combinations: Sequence[Combination | None], skeleton: Skeleton, name: str
 ) -> PolynomialCoupler | None:
     """Combinations of coordinates L and M with L - L0 = sum of a_i (M - M0)^i: the coordinate with the greatest factor,
-    as a polynomial of others; of another one, as OpenSim's files have a constant, where there are no others. None for
-    tendons in space, and for higher powers of tendons of several joints."""
+    as a polynomial of others. A constant is one of any other coordinate, as OpenSim's files have it. None for tendons
+    in space, and for higher powers of tendons of several joints."""
     known = [combination for combination in combinations if combination is not None]
     if len(known) < len(combinations):
         return None
