@@ -270,7 +270,7 @@ def solved(wraps: Sequence[Wrap], start: Array, end: Array) -> tuple[Piece, Arra
     """The path between two points (..., 3) of the ground past surfaces on it; its length (...) [m]; and how many (...)
     surfaces it touches."""
     poses, ends = {"ground": (np.eye(3), np.zeros(3))}, (Site(start), Site(end))
-    piece = over_surfaces([Meeting.of(wrap, *ends, poses) for wrap in wraps], poses)
+    piece = over_surfaces([Meeting.of(wrap, *ends, poses) for wrap in wraps])
     spans = [joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]) for c in piece.contacts]
     order = [place + 0.0 * c.arc for c, place in piece.in_order]
     touched = 0.0 * start[..., 0]

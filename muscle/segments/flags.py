@@ -16,7 +16,7 @@ from myoquat.muscle import wrapping
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.wrapping.route import touches_several
-from myoquat.muscle.wrapping.single_surface_contact import Poses, Site, straight_pieces
+from myoquat.muscle.wrapping.single_surface_contact import Meeting, Poses, Site, straight_pieces
 
 from .stops import contacts
 
@@ -178,11 +178,12 @@ def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Pose
 def _on_other_side(wrap: wrapping.Wrap, lines: Sequence[tuple[Site, Site, Array | bool]], poses: Poses) -> Array:
     """(...) whether OpenSim's side differs on the first piece in whose way a surface lies, or without one on any."""
     found = decided = np.zeros(()) > 0
-    for number, (*ends, on) in enumerate(lines, start=1):
+    for number, (start, end, on) in enumerate(lines, start=1):
         if wrap.acts(number):
-            A, B = (wrap.seen(end.seen_from(poses, wrap.body)) for end in ends)
-            on = on & ~wrap.holds(A) & ~wrap.holds(B)
-            way, differs = wrap.in_the_way(A, B) & wrap.meets(A, B) & on, wrap.opensim_differs(A, B) & on
+            meeting = Meeting.of(wrap, start, end, poses)
+            (A, B), own = meeting.ends, meeting.surface.wrap
+            on = on & ~own.holds(A) & ~own.holds(B)
+            way, differs = meeting.in_the_way & on, own.opensim_differs(A, B) & on
             found, decided = np.where(decided, found, np.where(way, differs, differs | found)), decided | way
     return found
 

@@ -76,7 +76,7 @@ def path_contacts(
     for path in segments:
         _choose_pieces(path)
     shared = shared_slots(slots_of(meetings) for meetings in every if len(meetings) > 1)
-    return tuple(tuple(_piece(meetings, poses, shared) for meetings in path) for path in segments)
+    return tuple(tuple(_piece(meetings, shared) for meetings in path) for path in segments)
 
 
 def _segments(
@@ -125,8 +125,8 @@ def _choose_pieces(segments: Sequence[list[Meeting]]) -> None:
                 segments[i][j] = replace(m, acts=acts)
 
 
-def _piece(meetings: Sequence[Meeting], poses: Poses, shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:
+def _piece(meetings: Sequence[Meeting], shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:
     """The piece over the surfaces that act."""
     if len(meetings) == 1:
         return over_one_surface(meetings[0].solved())
-    return over_surfaces(meetings, poses, shared.get(slots_of(meetings)))
+    return over_surfaces(meetings, shared.get(slots_of(meetings)))

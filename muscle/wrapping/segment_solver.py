@@ -21,7 +21,7 @@ from myoquat.kernels import call_where, choose, while_loop
 from .descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from .newton import moving_contacts, pencil_width
 from .route import Flags, Order, PlacedSurface, Route, Segment, differs, first_of, passed, ranks, touches_several
-from .single_surface_contact import Meeting, Poses
+from .single_surface_contact import Meeting
 from .surfaces.base import Contact, Line, Wrap
 from .surfaces.planar_paths import Chord
 from .surfaces.vectors import always, differ, nearest, size, with_batch
@@ -58,11 +58,11 @@ class Piece:
 
 def over_one_surface(meeting: Meeting) -> Piece:
     """The segment over one surface, which is solved."""
-    contact = meeting.result
+    contact = meeting.surface.placed(meeting.result)
     return Piece((meeting.wrap,), (contact,), (0.0,), np.logical_not(contact.missed <= MAX_RESIDUAL))
 
 
-def over_surfaces(meetings: Sequence[Meeting], poses: Poses, slots: Sequence[Wrap] | None = None) -> Piece:
+def over_surfaces(meetings: Sequence[Meeting], slots: Sequence[Wrap] | None = None) -> Piece:
     """The shortest path over several surfaces between the ends of a piece, touching those that it must.
 
     A straight line that meets none is the path. So is a path over one surface that clears the others and goes the
@@ -80,7 +80,7 @@ def over_surfaces(meetings: Sequence[Meeting], poses: Poses, slots: Sequence[Wra
     wraps = [m.wrap for m in meetings]
     slots = slots or slots_of(meetings)
     numbers = _slot_numbers(meetings, slots)
-    segment, given = _problem(numbers, meetings, poses, slots)
+    segment, given = _problem(numbers, meetings, slots)
     none = Contact.none(0.0 * segment.start)
     asked = ~none.on & reduce(or_, [m.touches for m in meetings])
     nothing = (none,) * len(slots), (none.arc,) * len(slots), none.on
@@ -94,12 +94,10 @@ def over_surfaces(meetings: Sequence[Meeting], poses: Poses, slots: Sequence[Wra
     return Piece(tuple(wraps), tuple(contacts), tuple(order[k] for k in numbers), unsolved)
 
 
-def _problem(
-    numbers: Sequence[int], meetings: Sequence[Meeting], poses: Poses, slots: Sequence[Wrap]
-) -> tuple[Segment, Order]:
+def _problem(numbers: Sequence[int], meetings: Sequence[Meeting], slots: Sequence[Wrap]) -> tuple[Segment, Order]:
     """The segment of a piece in the world, all its arrays with all batch axes, and the given order of the surfaces in
     its slots. A slot may hold a surface that does not act."""
-    placed = [m.surface.moved(*poses[m.wrap.body]) for m in meetings]
+    placed = [m.placed for m in meetings]
     start, end = (site.world for site in meetings[0].sites)
     shapes = [start.shape[:-1], end.shape[:-1], *(np.shape(m.acts) for m in meetings)]
     shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]

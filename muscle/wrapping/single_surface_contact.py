@@ -1,7 +1,7 @@
 """Contact of single surfaces with straight pieces of paths. One formula serves each type.
 
-The contact follows from the two ends, in the frame of the surface's body. In a traced kernel, the surfaces of one type
-and quadrant share their code. Those with a closed form are a table (`map_rows`), the others call a solver.
+The contact follows from the two ends, in the surface's frame. In a traced kernel, the surfaces of one type and quadrant
+share their code. Those with a closed form are a table (`map_rows`), the others call a solver.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core import Array, frozen
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, matvec, rows_of, vecmat
+from myoquat.joints.vectors import joined, matvec, rows_of
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.points import PathPoint
@@ -37,13 +37,6 @@ class Site:
     body: str = ""
     local: Array | None = None
 
-    def seen_from(self, poses: Poses, body: str) -> Array:
-        """(..., 3) the point in the frame of a body."""
-        if body == self.body and self.local is not None:
-            return self.local
-        R, p = poses[body]
-        return vecmat(self.world - p, R)
-
 
 def straight_pieces(
     system: ArticulatedSystem, points: Sequence[PathPoint], q: Array, poses: Poses
@@ -66,14 +59,16 @@ class Meeting:
     """A surface and a straight piece of a path.
 
     surface  in the frame of its body
+    placed   in the world
     sites    the ends of the piece
-    ends     the same in the frame of that body
+    ends     the same in the surface's frame
     acts     (...) whether the surface acts on the piece
-    contact  of the path over this surface alone, in that frame; None before it is solved
+    contact  of the path over this surface alone, in the surface's frame; None before it is solved
     """
 
     wrap: Wrap
     surface: PlacedSurface
+    placed: PlacedSurface
     sites: tuple[Site, Site]
     ends: Line
     acts: Array | bool
@@ -81,19 +76,19 @@ class Meeting:
 
     @classmethod
     def of(cls, wrap: Wrap, start: Site, end: Site, poses: Poses, acts: Array | bool = True) -> "Meeting":
-        """Before it is solved."""
-        ends = start.seen_from(poses, wrap.body), end.seen_from(poses, wrap.body)
-        return cls(wrap, PlacedSurface.of(wrap), (start, end), ends, acts)
-
-    @property
-    def seen(self) -> Line:
-        """The ends in the surface's frame."""
-        return self.surface.seen(self.ends[0]), self.surface.seen(self.ends[1])
+        """Before it is solved. A point of the surface's body stays where it is, whatever the pose."""
+        surface = PlacedSurface.of(wrap)
+        placed = surface.moved(*poses[wrap.body])
+        A, B = (
+            placed.seen(site.world) if site.body != wrap.body or site.local is None else surface.seen(site.local)
+            for site in (start, end)
+        )
+        return cls(wrap, surface, placed, (start, end), (A, B), acts)
 
     @property
     def meets(self) -> Array:
         """(...) whether the path may touch the surface, as far as this is known without a solver."""
-        return self.surface.wrap.meets(*self.seen)
+        return self.surface.wrap.meets(*self.ends)
 
     @property
     def touches(self) -> Array:
@@ -103,7 +98,7 @@ class Meeting:
     @property
     def in_the_way(self) -> Array:
         """(...) whether the surface lies in the way of the piece, so that it acts on this one first."""
-        found = self.surface.wrap.in_the_way(*self.seen) & self.acts
+        found = self.surface.wrap.in_the_way(*self.ends) & self.acts
         return found if self.wrap.ring else found & self.touches
 
     @property
@@ -122,14 +117,14 @@ class Meeting:
             return self
         straight = self.straight
         asked = always(straight.arc) & where & self.touches
-        A, B = (with_batch(x, np.shape(asked)) for x in self.seen)
+        A, B = (with_batch(x, np.shape(asked)) for x in self.ends)
         surface = replace(PlacedSurface.of(self.surface.prototype), numbers=self.surface.numbers).spread(
             np.shape(asked)
         )
         c = surface.contact((A, B), (A, B), where=asked)
         (c,) = moving_contacts(Segment(A, B, (surface,), (asked,)), (c,), (0.0 * c.arc,))
         jump = np.where(asked[..., None], c.jump, straight.jump)
-        return replace(self, contact=self.surface.placed(replace(c, jump=jump)))
+        return replace(self, contact=replace(c, jump=jump))
 
     @property
     def result(self) -> Contact:
@@ -146,7 +141,7 @@ class Meeting:
         """The contact where the surface is not touched."""
         if self.contact is not None:
             return self.result
-        A, B = self.seen
+        A, B = self.ends
         zero = 0.0 * (A + B)
         free = [np.where(self.acts, self.surface.wrap.distance_from_plane(x + zero), np.inf) for x in (A, B)]
         return replace(Contact.none(zero), jump=np.stack(free, axis=-1))
@@ -154,7 +149,7 @@ class Meeting:
 
 def with_closed_forms(meetings: Sequence[Meeting]) -> list[Meeting]:
     """The same with the contacts of surfaces that have a closed form. Those of one type are a table where the ends are
-    symbols. Its rows hold the ends, and the surfaces' frames and numbers if these are symbols."""
+    symbols. Its rows hold the ends, and the surfaces' numbers if these are symbols."""
     groups: dict[Wrap | int, list[int]] = {}
     for i, m in enumerate(meetings):
         if not m.wrap.solved:
@@ -162,9 +157,9 @@ def with_closed_forms(meetings: Sequence[Meeting]) -> list[Meeting]:
     found: dict[int, Contact] = {}
     for prototype, members in groups.items():
         if isinstance(prototype, int) or not MinRows.FORMULA.reached_by(len(members)):
-            found |= {i: _contact(meetings[i].surface, meetings[i].ends) for i in members}
+            found |= {i: meetings[i].surface.wrap.contact(*meetings[i].ends) for i in members}
             continue
-        rows, numbers = [joined(meetings[i].ends) for i in members], [_numbers(meetings[i].surface) for i in members]
+        rows, numbers = [joined(meetings[i].ends) for i in members], [meetings[i].surface.numbers for i in members]
         if any(map(is_symbolic, numbers)):
             rows, numbers = [joined(pair) for pair in zip(rows, numbers, strict=True)], [np.zeros(0)] * len(members)
         table = map_rows(partial(_packed, prototype), rows_of(rows), np.stack(numbers), NUMBERS_PER_CONTACT)
@@ -172,20 +167,10 @@ def with_closed_forms(meetings: Sequence[Meeting]) -> list[Meeting]:
     return [replace(m, contact=found.get(i)) for i, m in enumerate(meetings)]
 
 
-def _contact(surface: PlacedSurface, ends: Line) -> Contact:
-    return surface.placed(surface.wrap.contact(surface.seen(ends[0]), surface.seen(ends[1])))
-
-
-def _numbers(surface: PlacedSurface) -> Array:
-    """(..., 12 + n) the axes, origin and numbers of a surface."""
-    return joined([surface.axes.reshape((*surface.axes.shape[:-2], 9)), surface.origin, surface.numbers])
-
-
 def _packed(prototype: Wrap, row: Array, numbers: Array) -> Array:
-    """(..., NUMBERS_PER_CONTACT) the contact of a surface like the prototype, from its ends, frame and numbers."""
-    own = row[..., 6:] if row.shape[-1] > 6 else numbers
-    axes = own[..., :9].reshape((*own.shape[:-1], 3, 3))
-    c = _contact(PlacedSurface(axes, own[..., 9:12], own[..., 12:], prototype), (row[..., 0:3], row[..., 3:6]))
+    """(..., NUMBERS_PER_CONTACT) the contact of a surface like the prototype, from its ends and numbers."""
+    wrap = prototype.shaped(row[..., 6:] if row.shape[-1] > 6 else numbers)
+    c = wrap.contact(row[..., 0:3], row[..., 3:6])
     # zero without contact: a loop over rows leaves the operations out that no state needs
     P, Q, arc = np.where(c.on[..., None], c.P, 0.0), np.where(c.on[..., None], c.Q, 0.0), np.where(c.on, c.arc, 0.0)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
