@@ -1,5 +1,6 @@
 """The torus: a ring through which a path passes, bearing on the inner side of its tube."""
 
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 from .base import Contact, Geodesic, Line, Near, Wrap
 from .circle import SURFACE_TOLERANCE
 from .geodesics import Force, followed
-from .torus_passage import MAX_RESIDUAL, clear_of_tube, crossing, shortest_through
+from .torus_passage import crosses_outside, shortest_through
 from .vectors import differ, direction
 
 MIN_HEIGHT_RATIO = 1e-7  # of an end over the tube, to its radius: lower ones are raised; lengths change by 1e-10 of it
@@ -35,9 +36,9 @@ class WrapTorus(Wrap):
     other surface leads the path across it, even if that path would be shorter. A path that crosses is taken only where
     no other is found. It is flagged as beside a jump, because the other surface may let go of it.
 
-    Lengths are right to 1e-12 of the radius of the tube where the hole's is no less than 0.05 of it, to 1e-9 down to
-    0.01. One path is flagged as unsolved. Its ends are on the same side of the plane of the ring, and it would touch
-    the tube on its outer side.
+    Lengths are right to 1e-11 of the radius of the tube where the hole's is no less than 0.01 of it. One path is
+    flagged as unsolved. Its ends are on the same side of the plane of the ring, and it would touch the tube on its
+    outer side.
 
     >>> import numpy as np
     >>> from myoquat.muscle import WrapTorus
@@ -71,15 +72,11 @@ class WrapTorus(Wrap):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         none = 0.0 * (A[..., 0] + B[..., 0])
-        R, r = self.ring_radius + none, self.tube_radius + none
         inside = self.holds(A) | self.holds(B)
         A, B = (self._raised(x + none[..., None]) for x in (A, B))
-        x = crossing(A, B)
-        through = (A[..., 2] * B[..., 2] >= 0) | (dot(x[..., :2], x[..., :2]) < R * R)
-        free = through & clear_of_tube(A, B, R, r)
-        wraps = ~free & ~inside
-        P, Q, arc, missed = shortest_through((A, B), R, r, wraps, near)
-        on = wraps & (missed <= MAX_RESIDUAL)
+        wraps = self.meets(A, B) & ~inside
+        P, Q, arc, missed = shortest_through((A, B), self.ring_radius + none, self.tube_radius + none, wraps)
+        on = wraps & (missed < np.inf)
         jump = np.stack([self._jump(end, inside, on) for end in (A, B)], axis=-1)
         if line is not None:
             changed = differ(A[..., 2] * B[..., 2] < 0, line[0][..., 2] * line[1][..., 2] < 0)
@@ -117,14 +114,23 @@ class WrapTorus(Wrap):
         return out, up, np.sqrt(out * out + up * up)
 
     def cut(self, A: Array, B: Array) -> Array:
-        none = 0.0 * (A[..., 0] + B[..., 0])
-        return ~clear_of_tube(A, B, self.ring_radius + none, self.tube_radius + none)
+        """(|x|^2 + R^2 - r^2)^2 - 4 R^2 rho^2, below zero within the tube, is a polynomial along a line. Its least
+        value is at an end or where its derivative vanishes."""
+        R, r, d = as_array(self.ring_radius), as_array(self.tube_radius), B - A
+        g = dot(A, A) + R * R - r * r, 2.0 * dot(A, d), dot(d, d)
+        s = 2.0 * dot(A[..., :2], d[..., :2]), dot(d[..., :2], d[..., :2])
+        cube = 4.0 * g[2] * g[2]
+        roots = _roots_of_cubic(
+            (2.0 * g[0] * g[1] - 4.0 * R * R * s[0]) / cube,
+            (2.0 * g[1] * g[1] + 4.0 * g[0] * g[2] - 8.0 * R * R * s[1]) / cube,
+            6.0 * g[1] * g[2] / cube,
+        )
+        shares = [np.minimum(np.maximum(root, 0.0), 1.0)[..., None] for root in roots]
+        result: Array = reduce(np.minimum, [self._from_middle(A + share * d)[2] for share in shares]) <= r
+        return result
 
     def crossed(self, A: Array, B: Array) -> Array:
-        """(...) whether the straight line from A to B (..., 3) crosses the plane of the ring outside of it."""
-        x = crossing(A, B)
-        found: Array = (A[..., 2] * B[..., 2] < 0) & (dot(x[..., :2], x[..., :2]) > as_array(self.ring_radius) ** 2)
-        return found
+        return crosses_outside(A, B, as_array(self.ring_radius))
 
     def holds(self, x: Array) -> Array:
         out, up, _ = self._from_middle(x)
@@ -190,3 +196,20 @@ def _longest(y: Array, w: Array, tube: _Tube) -> Array:
     rho = np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
     longest: Array = MAX_PART_RATIO * np.minimum(tube[1], rho)
     return longest
+
+
+def _roots_of_cubic(c0: Array, c1: Array, c2: Array) -> tuple[Array, Array, Array]:
+    """The real roots of x^3 + c2 x^2 + c1 x + c0; where there is one, thrice."""
+    shift = c2 / 3.0
+    p, q = c1 - c2 * shift, c0 - c1 * shift + 2.0 * shift**3
+    third, half = p / 3.0, q / 2.0
+    square = half * half + third**3
+    # three: 2 sqrt(-p/3) cos(angle / 3 + 2 pi k / 3)
+    angle = np.arctan2(np.sqrt(np.maximum(-square, 0.0)), -half) / 3.0
+    size = 2.0 * np.sqrt(np.maximum(-third, 0.0))
+    # one: Cardano's, without cancellation
+    w = np.abs(half) + np.sqrt(np.maximum(square, 0.0))
+    w = np.exp(np.log(np.where(w > 0, w, 1.0)) / 3.0)
+    single = np.where(half < 0, 1.0, -1.0) * (w - third / w)
+    roots = [np.where(square > 0, single, size * np.cos(angle + 2.0 * np.pi * k / 3.0)) - shift for k in range(3)]
+    return roots[0], roots[1], roots[2]
