@@ -2,8 +2,10 @@
 
 import sys
 import warnings
+from types import FrameType
 
-PACKAGE = __name__.partition(".")[0]
+# this package, and the modules whose functions stand between its own: replace, cached_property, context managers
+PASSED = (__name__.partition(".")[0], "dataclasses", "functools", "contextlib")
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
@@ -18,6 +20,14 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     the record has gaps
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == PACKAGE:
+    while frame.f_back is not None and _is_passed(frame):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _is_passed(frame: FrameType) -> bool:
+    """Whether a frame has no line that a user wrote. That of a dataclass has none, although it is in the user's module
+    by its globals: `dataclasses` writes its `__init__`."""
+    code = frame.f_code
+    generated = code.co_filename == "<string>" and code.co_name == "__init__"
+    return generated or str(frame.f_globals.get("__name__")).partition(".")[0] in PASSED
