@@ -16,7 +16,6 @@ from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 from myoquat.analysis.studies.engine import VariedDemands
 from myoquat.analysis.studies.uncertain_loads import KEYS, VariedNumbers, central_band, draws_of
 from myoquat.core import Array, indices_of
-from myoquat.data.motions.motion import selected_frames
 from validation.emg_driven_leg import JOINTS
 
 SOURCES = ("parameters", "attachments")
@@ -25,7 +24,7 @@ SOURCES = ("parameters", "attachments")
 def moments_with_bands(posterior: MomentPosterior, trial: MomentTrial, inputs: UncertainInputs) -> UncertainCurves:
     """The moments of a trial [N m] with bands, at some of its frames."""
     calibration = posterior.calibration
-    model, motion = calibration.original, selected_frames(trial.motion, inputs.times(len(trial.motion.time)))
+    model, motion = calibration.original, trial.motion.rows(inputs.times(len(trial.motion.time)))
     seen = MomentTrial(motion, trial.emg, {})
     record = trial_arrays(model, seen, calibration.velocities)
     numbers = VariedNumbers.of(model, ("attachments",))
@@ -63,7 +62,7 @@ class JointForces(NamedTuple):
 def joint_forces(posterior: MomentPosterior, trial: MomentTrial, inputs: UncertainInputs) -> JointForces:
     """The muscles' part of the forces in the joints; what gravity, motion and ground add is not in it."""
     calibration = posterior.calibration
-    model, motion = calibration.original, selected_frames(trial.motion, inputs.times(len(trial.motion.time)))
+    model, motion = calibration.original, trial.motion.rows(inputs.times(len(trial.motion.time)))
     record = trial_arrays(model, MomentTrial(motion, trial.emg, {}), calibration.velocities)
     system = model.system
     bodies = [next(k for k, b in enumerate(system.bodies) if joint in (b.coordinate_names or ())) for joint in JOINTS]
