@@ -103,8 +103,8 @@ def _attempted(attempt: tuple[Passage, Array], problem: tuple[Array, Array, Arra
     around = np.abs(between)
     sense = np.where((between < 0) == (around > np.pi), 1.0, -1.0)
     # between ends on one side of the plane the path goes over the tube, from the outer end to the inner one
-    above, same = A[..., 2] > 0, (A[..., 2] * B[..., 2] > 0)[..., None]
-    inner = same & (rho < rho[..., ::-1])
+    same = A[..., 2] * B[..., 2] > 0
+    above, inner = A[..., 2] > np.where(same, 0.0, B[..., 2]), same[..., None] & (rho < rho[..., ::-1])
     side = np.where(above[..., None] == inner[..., :1], -1.0, 1.0) * np.array([1.0, -1.0])
     ring = _Ring(
         rho,

@@ -50,6 +50,44 @@ def test_every_pair_of_ends_has_a_local_minimum(share):
     assert depth(wrap, A + t * (B - A)).min() > -1e-9  # straight where it is free
 
 
+@pytest.mark.parametrize("share", SHARES)
+def test_a_geodesic_around_most_of_the_tube_has_the_length_and_turn_of_its_integrals(share):
+    """Both ends are near the outer side of the tube. The reference has 2,000 nodes over the angle around the tube."""
+    wrap, rng, count = ring(share), np.random.default_rng(6), 400
+    R, r = wrap.ring_radius, wrap.tube_radius
+    around = rng.uniform(1.5, 3.1, (2, count)) * ((1,), (-1,))  # from the innermost points
+    to_middle, turn = r * (1 + 10 ** rng.uniform(-3, -1, (2, count))), rng.uniform(-0.4, 0.4, (2, count))
+    rho, z = R - to_middle * np.cos(around), to_middle * np.sin(around)
+    A, B = np.stack([rho * np.cos(turn), rho * np.sin(turn), z], axis=-1)
+    c = wrap.contact(A, B)
+    m = moment(A, c.P)
+    long = c.on & (c.arc > 4 * r)
+    assert np.all((R - r) ** 3 > R * m[long] ** 2)  # no line across the hole
+    assert long.sum() > 50
+    P, Q, m = c.P[long], c.Q[long], m[long, None]
+    first, last = (np.arctan2(x[:, 2:], R - np.hypot(x[:, :1], x[:, 1:2])) for x in (P, Q))
+    nodes, weights = np.polynomial.legendre.leggauss(2000)
+    rho = R - r * np.cos(first + (last - first) * (nodes + 1) / 2)
+    share_of_arc = r * (first - last) / 2 * weights / np.sqrt(rho * rho - m * m)
+    np.testing.assert_allclose(c.arc[long], np.sum(rho * share_of_arc, axis=-1), rtol=0, atol=1e-11 * r)
+    across = P[:, 0] * Q[:, 1] - P[:, 1] * Q[:, 0]
+    between = np.arctan2(across, np.sum(P[:, :2] * Q[:, :2], axis=-1))
+    np.testing.assert_allclose(np.sum(m / rho * share_of_arc, axis=-1), between, rtol=0, atol=1e-9)
+
+
+def test_an_end_within_the_ring_may_lie_in_its_plane():
+    """From there the path leads up or down over the tube, in either direction as long as from just beside the plane."""
+    wrap, within = ring(0.4), np.array([0.01, 0.0, 0.0])
+    above = within + np.array([0.0, 0.0, 1e-14])
+    for outside in (np.array([0.1, 0.02, 0.05]), np.array([0.1, 0.02, -0.05])):
+        beside = length(wrap, above, outside)
+        for A, B in ((within, outside), (outside, within)):
+            c = wrap.contact(A, B)
+            assert c.on
+            assert c.missed < 1e-9
+            np.testing.assert_allclose(length(wrap, A, B), beside, atol=1e-12)
+
+
 def crosses_outside(wrap, A, B):
     """(...) whether lines from A to B (..., 3) cross the plane of the ring outside of it."""
     share = A[..., 2] / np.where(A[..., 2] == B[..., 2], 1.0, A[..., 2] - B[..., 2])
