@@ -106,7 +106,7 @@ def line_of(text: str, keys: Iterable[str]) -> int | None:
 
     Only the first MAX_OCCURRENCES of a key are examined, with so many characters before each.
     """
-    for key in keys:
+    for key in filter(None, keys):
         matches = re.finditer(rf"""{re.escape(key)}["']?[ \t]*+([=\]])""", text)
         for match in islice(matches, MAX_OCCURRENCES):
             before = text[max(0, match.start() - MAX_OCCURRENCES) : match.start()].rpartition("\n")[2]
@@ -160,13 +160,13 @@ def _line(text: str, error: ModelError) -> int | None:
     if not found:
         return line_of(text, [*words(error.message), error.element or ""]) or 1
     table = TABLES.get(found[1], "")
-    heads = [head.end() for head in re.finditer(rf"""(?m)^\s*\[\[\s*["']?{table}["']?\s*\]\]""", text)]
+    heads = [head.end() for head in re.finditer(rf"""(?m)^[ \t]*\[\[[ \t]*["']?{table}["']?[ \t]*\]\]""", text)]
     if not heads:
         return line_of(text, [table])
     if found[2]:
         place = heads[min(int(found[2]), len(heads)) - 1]
     else:  # of two elements with one name, the second is the mistake
-        named = re.compile(rf"""(?m)^\s*["']?name["']?\s*=\s*["']{re.escape(found[3])}["']""")
+        named = re.compile(rf"""(?m)^[ \t]*["']?name["']?[ \t]*=[ \t]*["']{re.escape(found[3])}["']""")
         *_, place = heads[0], *(name.end() for name in named.finditer(text, heads[0]))
     return text.count("\n", 0, place) + 1
 

@@ -74,6 +74,21 @@ def test_joints_that_mimic_each_other_in_a_chain_are_read_in_linear_time(tmp_pat
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("empty", ["\n" * 60_000, " " * 60_000])
+def test_lines_of_errors_in_toml_files_are_found_in_linear_time(empty, tmp_path):
+    """Blank lines before a name took 95 s, where a pattern at each of them ran over all that follow."""
+    path, head = tmp_path / "model.toml", 'format = "myoquat-model"\nversion = 1\n'
+    for text, line in (
+        (f'{head}\n{empty}\n[[bodies]]\n{empty}\nname = "a"\nmass = -1.0\n', None),
+        (f"x = 1\n{empty}", 1),
+    ):
+        path.write_text(text)
+        with pytest.raises(ModelError) as caught:
+            load_model(path)
+        assert caught.value.line == (line or text[: text.index("name")].count("\n") + 1)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_mesh_takes_a_few_times_the_memory_of_its_file(tmp_path):
     """An .obj file of 93 MB took 3.2 GB, 34 times its size, in lists of Python."""
     n, path = 20_000, tmp_path / "skull.obj"
