@@ -124,8 +124,9 @@ def states_from_motion(
     and speeds are then zero.
 
     Warns with CoordinateWarning of coordinates that the model locks or prescribes, and the motion has elsewhere. Raises
-    ValueError for a column that the model does not know and a coordinate that is given twice or missing. It is also
-    raised if neither the motion nor `in_degrees` states the unit of angles, or if they disagree.
+    ValueError for a column that the model does not know and a coordinate that is given twice or missing, or that has
+    the label of a speed. It is also raised if neither the motion nor `in_degrees` states the unit of angles, or if they
+    disagree.
 
     >>> import pandas as pd
     >>> import myoquat as mq
@@ -319,7 +320,7 @@ def motion_from_states(
             period = float(joint.angles.periods[k])  # type: ignore[attr-defined]
             arrays["q"][:, column] = np.unwrap(arrays["q"][:, column], period=period)
     columns: dict[str, np.ndarray] = {}
-    for quantity, labels in coordinate_labels(system).items():
+    for quantity, labels in (coordinate_labels(system) if u is None else _distinct_labels(system)).items():
         columns |= dict(zip(labels, arrays[quantity].T, strict=True)) if quantity in arrays else {}
         if angles and quantity == "q":
             columns |= {name: system.coordinate(name, arrays["q"]) for name in system.angle_names}
@@ -358,9 +359,17 @@ def coordinate_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
     return {"q": system.coordinate_names, "u": tuple(speeds)}
 
 
+def _distinct_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:
+    """`coordinate_labels`; ValueError where a coordinate has the label of a speed."""
+    labels = coordinate_labels(system)
+    if both := [name for name in labels["q"] if name in labels["u"]]:
+        raise ValueError(f"a motion cannot tell coordinate {both[0]!r} from the speed of this label; rename it")
+    return labels
+
+
 def _known(system: ArticulatedSystem) -> dict[str, str]:
     """Every label that is understood, with the one of `coordinate_labels` that it stands for."""
-    labels = coordinate_labels(system)
+    labels = _distinct_labels(system)
     return dict(zip(system.velocity_names, labels["u"], strict=True)) | {x: x for both in labels.values() for x in both}
 
 

@@ -136,6 +136,18 @@ def test_a_motion_that_does_not_fit(system, columns, arguments, message):
         states_from_motion(system, pd.DataFrame(columns, index=[0.0]), **arguments)
 
 
+def test_coordinate_with_the_label_of_a_speed_is_rejected():
+    """A column x_u would be the coordinate x_u and the speed of x."""
+    system = ArticulatedSystem((on_slide("a", "x", "x"), on_slide("b", "y", "x_u")))
+    q = np.array([[0.0, 1.0], [0.5, 2.0]])
+    table = motion_from_states(system, [0.0, 0.1], q)
+    assert table["x_u"].to_list() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="coordinate 'x_u' from the speed of this label"):
+        states_from_motion(system, table, in_degrees=False)
+    with pytest.raises(ValueError, match="coordinate 'x_u' from the speed of this label"):
+        motion_from_states(system, [0.0, 0.1], q, 2.0 * q)
+
+
 def test_a_sentence_says_the_unit_where_no_key_does(tmp_path, system):
     """The files of older programs; degrees that are called radians are reported."""
     for word, degrees in (("degrees.", True), ("radians.", False), ("degrees, mostly", None)):
