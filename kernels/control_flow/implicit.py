@@ -107,6 +107,8 @@ def _of_terms(function: Callable[..., Scalar], *arrays: Array) -> SymbolArray:
 
 def _complex(residual: Callable[[Array, Any], Array], x: Array, parameters: Any, real: Any) -> Array:
     """The solution on floats that are differentiated by the complex step."""
+    if not x.shape[-1]:
+        return x
     slopes = by_complex_steps(lambda x: residual(x, real), x, x.shape[:-1])
     moved = np.asarray(residual((x + 0j).view(Stepped), parameters)).imag
     return (x - 1j * np.linalg.solve(slopes, moved[..., None])[..., 0]).view(Stepped)

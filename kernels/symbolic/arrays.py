@@ -16,7 +16,7 @@ import numpy as np
 
 from myoquat.core import Array, casadi, check_types, frozen, holds_masked
 
-from .complex_step import Stepped
+from .complex_step import Stepped, takes_complex_steps
 from .elements import UFUNCS, exact, is_casadi, is_casadi_array, is_number, is_sympy, is_term, sympy_module, where
 from .terms import Tracer
 
@@ -233,6 +233,8 @@ def as_array(x: Any) -> np.ndarray:
         raise ValueError(f"not an array: {error}") from None
     if array.dtype == object:
         return _from_objects(array)
+    if array.dtype.kind == "c" and takes_complex_steps.get():  # as np.asarray and np.array of numbers with a step are
+        return array.view(Stepped)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"an array of real numbers or symbols is needed, not of {array.dtype}")
     return array.astype(np.float64, copy=False)

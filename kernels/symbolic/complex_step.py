@@ -6,16 +6,20 @@ difference. Source: Squire and Trapp, Using Complex Variables to Estimate Deriva
 """
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from .operations import OPERATIONS
 
+# True while a formula is differentiated on floats: only then may arrays be complex.
+takes_complex_steps: ContextVar[bool] = ContextVar("takes_complex_steps", default=False)
+
 _OF_COMPLEX_NUMBERS = (  # functions that NumPy conjugates, or takes in the order of complex numbers
     "norm cholesky eigh eigvalsh eigvals eig svd pinv lstsq qr cond matrix_rank vdot cov corrcoef correlate angle var "
     "std nanvar nanstd unique sort argsort argmax argmin partition argpartition lexsort searchsorted median percentile "
-    "quantile nanmedian nanpercentile nanquantile nanargmax nanargmin nan_to_num fmax fmin rint"
+    "quantile nanmedian nanpercentile nanquantile nanargmax nanargmin nan_to_num fmax fmin rint round around"
 )
 _UNSUPPORTED = frozenset(_OF_COMPLEX_NUMBERS.split())
 
@@ -26,14 +30,17 @@ class Stepped(np.ndarray):
     the functions on floats do, or raise TypeError."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        _check_supported(ufunc.__name__)
+        name = ufunc.__name__
+        _check_supported(name)
         numbers = [x.view(np.ndarray) if isinstance(x, Stepped) else x for x in inputs]
-        if "out" in options:
-            options["out"] = tuple(x.view(np.ndarray) if isinstance(x, Stepped) else x for x in options["out"])
-        if method == "__call__" and ufunc.__name__ in _BY_REAL_PART:
-            return _stepped(_BY_REAL_PART[ufunc.__name__](*numbers))
+        if method == "__call__" and name in _BY_REAL_PART:
+            if options:
+                raise TypeError(f"np.{name} with {', '.join(options)} has no derivative on floats: use its result")
+            return _stepped(_BY_REAL_PART[name](*numbers))
         if ufunc in (np.maximum, np.minimum):
             return _stepped(_extreme(ufunc, method, numbers[0], **options))
+        if "out" in options:
+            options["out"] = tuple(x.view(np.ndarray) if isinstance(x, Stepped) else x for x in options["out"])
         return _stepped(getattr(ufunc, method)(*numbers, **options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -48,10 +55,13 @@ class Stepped(np.ndarray):
             raise TypeError(f"jacobian_at: the formula turns numbers into {np.dtype(dtype)}, which have no derivative")
         return super().astype(dtype, *args, **options)
 
-    def _refused(self, *_: Any, **__: Any) -> Any:
-        _check_supported("sort")
 
-    sort = argsort = argmax = argmin = partition = argpartition = searchsorted = var = std = _refused
+def _refused(name: str) -> Callable[..., Any]:
+    return lambda *_, **__: _check_supported(name)
+
+
+for _name in _UNSUPPORTED.intersection(dir(np.ndarray)):  # methods, which NumPy does not pass on
+    setattr(Stepped, _name, _refused(_name))
 
 
 def _check_supported(name: str) -> None:
@@ -78,8 +88,10 @@ def _extreme(
     choose: np.ufunc, method: str, z: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None, **others: Any
 ) -> Any:
     """The maximum or minimum along axes; of equal ones the first, and NaN if one is."""
-    if method != "reduce" or any(x is not None and x is not True for x in others.values()):
-        raise TypeError(f"np.{choose.__name__}.{method} with {', '.join(others)} has no derivative on floats")
+    options = [name for name, x in others.items() if x is not None and x is not True]
+    if method != "reduce" or options:
+        reason = " with ".join([method, *options])
+        raise TypeError(f"np.{choose.__name__}.{reason} has no derivative on floats: select with np.max or np.where")
     axes = range(z.ndim) if axis is None else [*np.atleast_1d(axis)]
     front = np.moveaxis(z, axes, range(len(axes)))
     rows = front.reshape(-1, *front.shape[len(axes) :])

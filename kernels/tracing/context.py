@@ -10,6 +10,7 @@ import numpy as np
 
 from myoquat.core import BoundedTable
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
+from myoquat.kernels.symbolic.complex_step import takes_complex_steps
 from myoquat.kernels.symbolic.elements import is_term, is_traced
 from myoquat.kernels.symbolic.terms import Tracer
 
@@ -28,9 +29,6 @@ moves_solutions: ContextVar[bool] = ContextVar("moves_solutions", default=False)
 
 # The solutions of a tracing that have no derivatives, since the formula is not differentiated.
 unmoved_solutions: ContextVar[list[Any] | None] = ContextVar("unmoved_solutions", default=None)
-
-# True while a formula is differentiated on floats by the complex step.
-takes_complex_steps: ContextVar[bool] = ContextVar("takes_complex_steps", default=False)
 
 # True where code that this process has linked is used again for the same recipe, without the cache folder.
 keeps_code: ContextVar[bool] = ContextVar("keeps_code", default=False)

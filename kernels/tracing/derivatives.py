@@ -17,12 +17,12 @@ from myoquat.kernels.symbolic.arrays import (
     symbols_of,
     symbols_sympy,
 )
-from myoquat.kernels.symbolic.complex_step import Stepped
+from myoquat.kernels.symbolic.complex_step import Stepped, takes_complex_steps
 from myoquat.kernels.symbolic.elements import is_casadi, is_number, is_term
 from myoquat.kernels.symbolic.terms import Tracer
 
 from .adjoints import check_differentiable, gradients, released, substituted
-from .context import complex_steps, differentiated, pending_constructs, takes_complex_steps, unrolled_constructs
+from .context import complex_steps, differentiated, pending_constructs, unrolled_constructs
 
 MAX_STEPPED_STATES = 10_000  # states times directions of a derivative that are evaluated at once
 SPARE_AXES = 8  # batch axes that what a differentiated function closes over may have beyond those of the point

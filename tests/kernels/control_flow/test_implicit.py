@@ -106,6 +106,16 @@ def test_several_unknowns_and_a_pivot_that_is_zero(rng):
     np.testing.assert_allclose(jacobian_at(formula, given), expected, rtol=1e-10, atol=1e-12)
 
 
+def test_a_root_without_unknowns_stands_beside_others_on_floats():
+    """As a closed loop of a mechanism that has no dependent coordinate."""
+
+    def formula(a):
+        none = root(lambda x, a: x * x - a[..., :0], lambda x, a: x, a[..., :0], a)
+        return np.concatenate([2.0 * a, none], axis=-1)
+
+    np.testing.assert_array_equal(jacobian_at(formula, np.array([4.0, 9.0])), 2.0 * np.eye(2))
+
+
 def test_a_newton_step_gives_a_solution_its_first_derivative(points):
     """Where a formula has the step and no equation; kernels that are not differentiated do not hold the step."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import joints, kernels
-from myoquat.kernels.symbolic.arrays import SymbolArray, formula
+from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, formula
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from tests.differences import differences
 
@@ -103,6 +103,19 @@ def test_the_step_leaves_no_error_beside_cancellation():
     np.testing.assert_allclose(jacobian_at(lambda x: x * x - 1, x), [[2 * x[0]]], rtol=1e-16)
 
 
+@pytest.mark.parametrize("convert", [np.asarray, lambda x: np.moveaxis(np.array([x[..., 0], x[..., 1]]), 0, -1)])
+def test_numbers_that_numpy_makes_plain_arrays_of_keep_their_step(convert, points):
+    """Functions of the package take them as those of the point."""
+    found = jacobian_at(lambda x: np.abs(as_array(convert(x))), -points)
+    np.testing.assert_array_equal(found, np.tile(-np.eye(2), (N, 1, 1)))
+
+
+@pytest.mark.parametrize("method", ["var", "argmax", "round"])
+def test_errors_name_the_method_that_has_no_derivative(method):
+    with pytest.raises(TypeError, match=rf"np\.{method} has no derivative"):
+        jacobian_at(lambda x: x * getattr(x, method)(), np.ones(2))
+
+
 def test_an_error_inside_leaves_no_complex_numbers_allowed():
     def broken(x):
         raise RuntimeError("broken")
@@ -168,6 +181,11 @@ def test_functions_that_numpy_defines_otherwise_for_complex_numbers(name, rng):
         lambda x: np.var(x, axis=-1, keepdims=True),
         lambda x: x.std(axis=-1, ddof=1)[..., None],
         lambda x: np.fmax(x[..., :1], x[..., 1:2]),
+        lambda x: x * np.round(x, 1),
+        lambda x: x * x.round(),
+        lambda x: np.abs(x, out=x),
+        lambda x: np.maximum(x, 1.5, where=x > 0.0, out=np.zeros_like(x)),
+        lambda x: np.max(x, axis=-1, keepdims=True, out=x[..., :1]),
     ],
 )
 def test_functions_of_complex_numbers_alone_are_rejected(function):
