@@ -58,11 +58,12 @@ HELD = (
     '<weld body1="b" relpose="0.1 0 0.2 0.5 0.5 -0.5 0.5"/>',
     '<weld site1="s" site2="w"/>',
     '<joint joint1="j1" polycoef="0.3"/>',
+    '<joint joint1="j1" polycoef="0.3 1 0.7"/>',
     '<joint joint1="j1" joint2="j4" polycoef="0.1 0.5 0 0.2"/>',
     '<tendon tendon1="t1" polycoef="0.02"/>',
     '<tendon tendon1="t1" tendon2="t2" polycoef="0.01 0.5 0 3"/>',
     '<tendon tendon1="f1"/>',
-    '<tendon tendon1="f2" polycoef="0.3"/>',
+    '<tendon tendon1="f2" polycoef="0.3 1 0.7"/>',
     '<tendon tendon1="f1" tendon2="f3" polycoef="0.1 0.5"/>',
     '<tendon tendon1="f1" tendon2="f2" polycoef="0.1 0.5 -0.7 0 0.2"/>',
 )

@@ -107,6 +107,12 @@ def test_a_quaternion_is_written_and_read_in_the_angles_of_its_file(tmp_path, rn
     part = states_from_motion(system, motion[["adduction"]].assign(adduction=0.0), start=q[0], in_degrees=in_degrees)[0]
     np.testing.assert_allclose(system.coordinate("flexion", part), system.coordinate("flexion", q[0]), rtol=1e-12)
     np.testing.assert_allclose(system.coordinate("adduction", part), 0, atol=1e-12)
+    omega = dict(zip(system.velocity_names, u.T, strict=True))
+    turned = motion_from_states(system, np.arange(6.0), q, in_degrees=in_degrees).assign(**omega)
+    sizes = [np.pi / 180 if in_degrees and unit == "rad/s" else 1.0 for unit in system.velocity_units.values()]
+    np.testing.assert_allclose(states_from_motion(system, turned)[1], sizes * u, rtol=1e-15)
+    with pytest.raises(ValueError, match="lacks flexion_u, adduction_u, rotation_u"):
+        states_from_motion(system, turned.drop(columns=next(iter(omega))))
 
 
 def test_names_of_states_files_are_understood(system):
@@ -129,6 +135,7 @@ def test_names_of_states_files_are_understood(system):
         ({"flexion": [0.0], "hip/flexion/value": [0.0]}, {"in_degrees": True}, "holds 'flexion' twice"),
         (pd.DataFrame([[0.0] * 2], [0.0], ["slide"] * 2), {"in_degrees": True}, "twice: 'slide' and 'slide'"),
         ({"flexion": [0.0], "slide": [0.0]}, {}, "does not say whether"),
+        ({"flexion": [0.0], "slide": [0.0], "flexion_u": [0.0]}, {"in_degrees": True}, "lacks slide_u"),
     ],
 )
 def test_a_motion_that_does_not_fit(system, columns, arguments, message):

@@ -1,6 +1,7 @@
 """Parameters by name: every number of a model, bound as floats and as symbols."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,6 +82,13 @@ def test_binding_the_defaults_gives_the_model():
     parameters = Parameters.of(TWO_LINK, parameter_names(TWO_LINK))
     assert parameters.bind(parameters.defaults) == TWO_LINK
     assert parameters.bind(parameters.defaults).content_key == TWO_LINK.content_key
+
+
+def test_a_number_of_the_start_leaves_the_others():
+    u = tuple(0.1 * k for k in range(TWO_LINK.system.nu))
+    bound = Parameters.of(replace(TWO_LINK, start_u=u), "start_u.B.omega_x").bind([9.0])
+    assert bound.start_q == TWO_LINK.start_q
+    assert bound.start_u == (*u[:3], 9.0, *u[4:])
 
 
 def test_bound_formulas_run_on_all_number_types(scalar, rng):

@@ -56,6 +56,7 @@ from myoquat.muscle.laws import (
     RigidTendonMuscle,
     Thelen2003,
 )
+from tests.bodies import on_hinge
 from tests.data.osim import (
     test_accepted as accepted,
     test_frames as frames,
@@ -360,6 +361,10 @@ def with_muscle(**changes):
     ("model", "words"),
     [
         (replace(MEDLEY, name="two words"), "the model: OpenSim allows no blanks"),
+        (
+            Model(ArticulatedSystem((on_hinge("ground", "z", "turn", "world"),), ground="world")),
+            "body 'ground': 'ground' is the name of OpenSim's ground",
+        ),
         (with_muscle(name="a/b"), "muscle 'a/b': OpenSim allows no blanks"),
         (with_muscle(activation_dynamics=ActivationDynamics()), "cannot have this activation_dynamics"),
         (with_muscle(activation_dynamics=replace(PIECEWISE, minimum_activation=0.05)), "minimum_activation"),

@@ -1,4 +1,4 @@
-"""Activation dynamics: what the two forms share, their limits, and what cannot be."""
+"""Activation dynamics: what the forms share, their limits, and what cannot be."""
 
 from dataclasses import replace
 
@@ -40,6 +40,14 @@ def test_the_piecewise_form_falls_as_its_closed_solution():
     a = way.y[0, -1]
     start = 0.9 / (0.5 + 1.5 * 0.9)
     assert a / (0.5 + 1.5 * a) == pytest.approx(start * np.exp(-0.2 / (2 * 0.048)), rel=1e-8)
+
+
+def test_the_linear_form_rises_and_falls_exponentially():
+    """With a time of its own each: the distance from the excitation falls as exp(-t / tau)."""
+    dynamics = replace(PIECEWISE, form="linear", minimum_activation=0.0)
+    for e, tau in ((1.0, dynamics.activation_time), (0.1, dynamics.deactivation_time)):
+        way = solve_ivp(lambda t, a, e=e: dynamics.rate(e, a), (0, 0.1), [0.4], rtol=1e-11, atol=1e-13)
+        assert way.y[0, -1] - e == pytest.approx((0.4 - e) * np.exp(-0.1 / tau), rel=1e-8)
 
 
 @pytest.mark.parametrize(

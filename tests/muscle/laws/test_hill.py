@@ -114,6 +114,16 @@ def test_length_pennation_and_speed_of_a_fiber_take_one_tendon_force(monkeypatch
     np.testing.assert_array_equal(rate, law.state_rate(length, 0.0, activation, state)[..., 0])
 
 
+def test_the_shortest_fiber_lengthens_and_does_not_shorten(law):
+    """Behind a tendon that pulls, and behind a slack one."""
+    state = np.full((2, 1), float(law.shortest))
+    stretched, slack = float(law.shortest_along) + np.array([1.05, 0.9]) * law.tendon_slack_length
+    with np.errstate(over="ignore"):
+        rate = law.state_rate(np.array([stretched, slack]), np.zeros(2), np.array([0.1, 0.9]), state)[:, 0]
+    assert rate[0] > 0
+    assert rate[1] == 0
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_the_derivative_by_the_fiber_length_is_finite_everywhere(name, rng):
     law = LAWS[name]

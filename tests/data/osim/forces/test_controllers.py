@@ -1,6 +1,7 @@
 """Controllers that prescribe controls: read, obeyed as OpenSim obeys them, written again, refused with their line."""
 
 import dataclasses
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,12 @@ def test_what_a_call_gives_counts_instead(model):
     motion = mq.simulate(model, duration=0.01, excitation=[0.5, 0.5], controls=[0.1])
     np.testing.assert_array_equal(motion.excitation, 0.5)
     np.testing.assert_array_equal(motion.controls, 0.1)
+
+
+def test_a_further_function_of_an_actuator_has_a_controller_of_its_own(model, tmp_path):
+    model.save(tmp_path / "again.osim")
+    text = (tmp_path / "again.osim").read_text()
+    assert re.findall("<actuator_list>(.*)</actuator_list>", text) == ["left motor right", "motor"]
 
 
 test_what_cannot_be_is_refused_with_its_line = rejected(
