@@ -11,7 +11,6 @@ The ranges and efforts in a file, and joints that mimic others, belong to a mode
 """
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.core import PATH, check_types, free_name
+from myoquat.core import PATH, check_types, free_name, warn_user
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
@@ -337,7 +336,7 @@ def load_urdf(
     for joint in robot.findall("joint"):
         if child(joint, "mimic") is not None:
             message = f"joint {joint.get('name')!r} mimics another, which a system cannot hold: `load_model` reads it"
-            warnings.warn(message, stacklevel=2)
+            warn_user(message)
     return system
 
 

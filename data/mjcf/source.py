@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from myoquat.core import mujoco
+from myoquat.core import mujoco, warn_user
 from myoquat.data.files import beside
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.reports import ImplausibleValues, ImplausibleWarning, UnsupportedElements
@@ -234,7 +234,7 @@ def _asked(call: Callable[[], Any], path: Path | None = None, root: Element | No
     texts = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
     limits = np.concatenate([getattr(found, f"{word}_limited", np.zeros(0)) for word in ("jnt", "tendon")])
     if shown := "; ".join(text for text in texts if "singular" not in text or limits.any()):  # what limits depend on
-        warnings.warn(f"{path or 'the compiled model'}: MuJoCo warns: {shown}", ImplausibleWarning, stacklevel=8)
+        warn_user(f"{path or 'the compiled model'}: MuJoCo warns: {shown}", ImplausibleWarning)
     return found
 
 

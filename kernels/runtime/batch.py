@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core import check_unmasked
+from myoquat.core import check_unmasked, warn_user
 from myoquat.kernels.tracing.tape import Shape, Signature
 
 LARGE_BYTES = 2**20
@@ -123,10 +122,9 @@ def _float_rows(kernel: str, name: str, shape: Shape, x: Any) -> tuple[np.ndarra
     was_array = isinstance(x, np.ndarray)
     if was_array and array.nbytes > LARGE_BYTES:
         layout = "C order" if array.flags.c_contiguous else "strides"
-        warnings.warn(
+        warn_user(
             f"kernel '{kernel}': input '{name}' ({array.dtype}, {layout}) is copied to C-order float64 at every call",
             ConversionWarning,
-            stacklevel=5,
         )
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape), was_array
 

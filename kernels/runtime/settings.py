@@ -16,11 +16,10 @@ import shutil
 import stat
 import sys
 import tempfile
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from myoquat.core import frozen, llvm, platformdirs
+from myoquat.core import frozen, llvm, platformdirs, warn_user
 
 if sys.platform != "win32":
     import pwd
@@ -61,11 +60,10 @@ def temporary_cache() -> Path:
     this user; otherwise this process has one of its own. Warns."""
     shared = Path(tempfile.gettempdir()) / f"myoquat-cache-{_user()}"
     folder = shared if _is_made_private(shared) else _own_folder()
-    warnings.warn(
+    warn_user(
         f"no home directory is known, so compiled kernels are kept in {folder}; set HOME, or MYOQUAT_CACHE to a folder "
         "or to 'off'",
         RuntimeWarning,
-        stacklevel=4,
     )
     return folder
 
