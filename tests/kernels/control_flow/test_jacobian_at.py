@@ -148,6 +148,14 @@ def test_branches_on_floats_are_those_of_kernels(formula_):
     np.testing.assert_array_equal(jacobian_at(formula_, points), kernel(points))
 
 
+@pytest.mark.parametrize("choose", [np.maximum, np.minimum, lambda a, b: np.clip(a + b, 0.0, 1.0)])
+def test_what_is_chosen_beside_nan_is_nan(choose):
+    found = jacobian_at(
+        lambda x: np.concatenate([choose(x, 0.5) ** 2, choose(0.5, x) ** 2], axis=-1), np.array([np.nan])
+    )
+    assert np.isnan(found).all()
+
+
 REDUCTIONS = {
     "max": lambda x: np.max(x, axis=-1, keepdims=True),
     "min": lambda x: np.amin(x[..., None] * np.ones(2), axis=-2),
