@@ -36,9 +36,9 @@ class WrapTorus(Wrap):
     other surface leads the path across it, even if that path would be shorter. A path that crosses is taken only where
     no other is found. It is flagged as beside a jump, because the other surface may let go of it.
 
-    Lengths are right to 1e-11 of the radius of the tube where the hole's is no less than 0.01 of it. One path is
-    flagged as unsolved. Its ends are on the same side of the plane of the ring, and it would touch the tube on its
-    outer side.
+    Lengths are right to 1e-11 of the radius of the tube where the hole's is no less than 0.01 of it. Two sorts of
+    paths are flagged as unsolved. The ends of one are on the same side of the plane of the ring, and it would touch the
+    tube on its outer side. Both ends of the other lie on a thin tube, or very near to it.
 
     >>> import numpy as np
     >>> from myoquat.muscle import WrapTorus

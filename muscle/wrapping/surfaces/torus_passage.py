@@ -28,8 +28,8 @@ from .vectors import gauss_nodes, pair
 
 MAX_RESIDUAL = 1e-9  # [rad] of the conditions of a solved path
 MAX_CHANGE = 0.4  # [rad] of the azimuths, and of w, in one step
-SMALLER = 0.2  # times as far go the steps of a second attempt
-MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 60, 1e-8  # [1, rad] change of the last step; its error is the square of that
+MAX_ATTEMPTS, SMALLER = 3, 0.3  # the steps of each are so many times as far as those of the one before
+MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 120, 1e-8  # [1, rad] change of the last step; its error is the square of that
 MAX_W = 30.0  # of a geodesic: there c equals h up to rounding errors
 MAX_BRIDGE_W = 2.0  # above w1: a line across the axis of the ring has pi / 2
 NODES = 16  # of Gauss quadrature along a geodesic, from where it is innermost to each end
@@ -86,7 +86,7 @@ def shortest_through(ends: Line, R: Array, r: Array, where: Array) -> Passage:
     """
     A, B = ends
     start = (A, B, 0.0 * R, np.inf + 0.0 * R), MAX_CHANGE + 0.0 * R
-    return while_loop(_unsolved, _attempted, start, (A, B, R, r), max_steps=2, where=where)[0]
+    return while_loop(_unsolved, _attempted, start, (A, B, R, r), max_steps=MAX_ATTEMPTS, where=where)[0]
 
 
 def _unsolved(attempt: tuple[Passage, Array]) -> Array:

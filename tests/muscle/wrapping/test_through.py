@@ -75,6 +75,34 @@ def test_a_geodesic_around_most_of_the_tube_has_the_length_and_turn_of_its_integ
     np.testing.assert_allclose(np.sum(m / rho * share_of_arc, axis=-1), between, rtol=0, atol=1e-9)
 
 
+def test_a_path_is_found_where_only_short_steps_lead_to_it():
+    wrap = WrapTorus(body="ground", ring_radius=0.05, tube_radius=0.0494)
+    A, B = np.array([-0.0011, -0.0075, -0.0718]), np.array([-0.0149, 0.1097, 0.0779])
+    c = wrap.contact(A, B)
+    assert c.on
+    assert c.missed < 1e-9
+    np.testing.assert_allclose(length(wrap, A, B), length(wrap, B, A), atol=1e-12)
+
+
+@pytest.mark.parametrize(("share", "height"), [(0.02, 1e-2), (0.1, 1e-3)])
+def test_every_path_between_ends_near_a_thin_tube_is_found(share, height):
+    wrap, rng = ring(share), np.random.default_rng(8)
+    turn, around = rng.uniform(0, 2 * np.pi, (2, 2, 2000))
+    around[1] = np.where(np.sin(around[0]) * np.sin(around[1]) > 0, -around[1], around[1])  # on opposite sides
+    to_middle = wrap.tube_radius * (1 + height)
+    rho = wrap.ring_radius + to_middle * np.cos(around)
+    A, B = np.stack([rho * np.cos(turn), rho * np.sin(turn), to_middle * np.sin(around)], axis=-1)
+    assert np.all(wrap.contact(A, B).missed < 1e-9)
+
+
+def test_a_path_that_lets_go_on_the_way_touches_one_side_of_the_hole():
+    wrap = WrapTorus(body="ground", ring_radius=0.05, tube_radius=0.0054)
+    c = wrap.contact(np.array([0.0159, -0.0435, 0.004]), np.array([-0.0265, -0.0437, -0.0053]))
+    assert c.on
+    assert c.missed < 1e-9
+    assert c.arc < 2 * wrap.tube_radius  # by the same contact twice it is eight radii long
+
+
 def test_an_end_within_the_ring_may_lie_in_its_plane():
     """From there the path leads up or down over the tube, in either direction as long as from just beside the plane."""
     wrap, within = ring(0.4), np.array([0.01, 0.0, 0.0])
@@ -97,13 +125,17 @@ def crosses_outside(wrap, A, B):
 
 def test_no_path_comes_back_around_the_outside_of_the_ring():
     """Ends on one side of the plane, near it: over the tube, through the hole and around the outside is no solution."""
-    wrap, rng = ring(0.4), np.random.default_rng(4)
+    wrap, rng, t = ring(0.7), np.random.default_rng(4), np.linspace(0, 1, 201)[:, None, None]
     A, B = rng.normal(scale=0.15, size=(2, 4000, 3)) * (1.0, 1.0, 0.1)
     B[:, 2] = np.sign(A[:, 2]) * np.abs(B[:, 2])
+    A[:2] = (0.0378, 0.0823, 0.0041), (0.1143, -0.0408, 0.0069)
+    B[:2] = (-0.0784, 0.083, 0.0034), (0.05, 0.0894, 0.0016)
     c = wrap.contact(A, B)
-    on, met = c.on, c.missed < 1e-9
-    assert np.sum(on & met) > 100
-    assert not np.any(on & met & (crosses_outside(wrap, A, c.P) | crosses_outside(wrap, c.Q, B)))
+    solved = c.on & (c.missed < 1e-9)
+    assert np.sum(solved) > 50
+    for start, end in ((A[solved], c.P[solved]), (c.Q[solved], B[solved])):
+        assert not np.any(crosses_outside(wrap, start, end))
+        assert depth(wrap, start + t * (end - start)).min() > -1e-9
 
 
 def test_length_jumps_where_an_end_crosses_the_plane_outside_of_the_ring():
