@@ -86,9 +86,9 @@ def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | N
     return forces_of_laws(model, at.length, at.speed, activation, state)
 
 
-def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+def forces_of_laws(model: Model, lengths: Array, speeds: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N] at path lengths and speeds (..., m): the formula, on floats and symbols."""
-    return _by_laws(model, (l, speed, activation), _force, [] if state is None else [state], lambda law: 1)
+    return _by_laws(model, (lengths, speeds, activation), _force, [] if state is None else [state], lambda law: 1)
 
 
 def _force(law: ForceLaw, row: Array) -> Array:
